@@ -1,0 +1,116 @@
+package relay
+
+import (
+	"context"
+	"time"
+)
+
+// Store is what the engine needs from a database to walk messages through their life. All its statements are short and
+// READ COMMITTED; an error is a database fault that says nothing about any message, and the caller tries again. Every
+// implementation passes relaytest.TestStore. A Store belongs to one relay, whose name it writes into its leases, and is
+// safe for concurrent use.
+type Store interface {
+	// Claim takes due messages: at most Limit for each quota, in order of due_at, and makes one lease row for them. None
+	// due: no lease row, and an empty answer. Asked again under the same lease, because the answer was lost, it returns
+	// what that lease still holds, or makes the claim if the first asking came to nothing.
+	Claim(ctx context.Context, lease LeaseID, length time.Duration, quotas []Quota) ([]Claim, error)
+	// Load reads what is to be sent, without locks. A message that does not come back is no longer ours.
+	Load(ctx context.Context, claims []Claim) ([]Message, error)
+	// Settle writes each settlement whose message is still in flight under its lease, and returns those that were not
+	// written because the row is locked or the lease was lost. A message already settled under its lease is neither. No
+	// message may occur twice.
+	Settle(ctx context.Context, settlements []Settlement) ([]Unsettled, error)
+	// Renew moves renewed_at of each lease to the database's now. lost holds those that are gone or in other hands.
+	Renew(ctx context.Context, leases []LeaseID) (lost []LeaseID, err error)
+	// Finish deletes the rows of leases under which nothing is in flight.
+	Finish(ctx context.Context, leases []LeaseID) error
+}
+
+// Quota asks for messages of one routing key. Messages that never lapsed and those that lapsed once are claimed apart, so
+// Lapses is 0 or 1; one that lapsed more often, or a breaker's probe, is asked for by its ID, whatever its lapses.
+type Quota struct {
+	RoutingKey string
+	Lapses     int
+	Limit      int    // 1 or more
+	ID         string // not empty: this message alone, if it is due and not locked
+}
+
+// Scout reads what waits, without claiming it and without locks.
+type Scout interface {
+	// RoutingKeys returns the routing keys of which a message is pending, by a loose index scan.
+	RoutingKeys(ctx context.Context) ([]string, error)
+	// Waiting returns due messages of the routing keys, oldest due first, at most Limit for each routing key.
+	Waiting(ctx context.Context, look Look) ([]Waiting, error)
+}
+
+// Look says which due messages Waiting is to return.
+type Look struct {
+	RoutingKeys []string
+	Suspects    bool // only messages that lapsed more than once
+	Newest      bool // the last due first, instead of the oldest
+	Limit       int
+}
+
+// Waiting is a due message as Scout sees it.
+type Waiting struct {
+	ID, RoutingKey string
+	Attempts       int
+}
+
+// Reclaimer takes back what other relays left. Which lease is dead the engine decides, by watching; no wall clock does.
+type Reclaimer interface {
+	// Watch returns all leases. Era names the server and the connection that answered: a watch over two eras proves
+	// nothing, since a server after a failover may show an older renewal.
+	Watch(ctx context.Context) (era string, leases []Lease, err error)
+	// Take puts the lease into our hands if it is still as it was watched, and returns whose it was; ok is false where
+	// it was renewed, finished, taken by another, or is locked.
+	Take(ctx context.Context, lease Lease) (was string, ok bool, err error)
+	// Move makes pending, at the front, what is in flight under a lease that we took and that nobody locks, and returns
+	// the ids. left tells that something is in flight under it still: renew it, and move again shortly.
+	Move(ctx context.Context, lease LeaseID, was string) (moved []string, left bool, err error)
+	// Orphans looks at one page of messages after the id in order of the key, and makes pending those in flight whose
+	// lease row does not exist. next is "" at the end of the table.
+	Orphans(ctx context.Context, after string) (moved []string, next string, err error)
+}
+
+// Lease is a lease row as Watch sees it. Renewed is the database's own text, to be compared and handed back, never
+// parsed.
+type Lease struct {
+	ID      LeaseID
+	Relay   string
+	Renewed string
+	Length  time.Duration
+}
+
+// Presence tells others that this relay is alive and how its destinations are.
+type Presence interface {
+	// Beat writes the relay's row in outbox_relay and the states of its breakers in outbox_control, for people to see.
+	Beat(ctx context.Context, p Beat) error
+	// Leave removes both at a clean stop.
+	Leave(ctx context.Context) error
+}
+
+// Beat is what a relay tells of itself.
+type Beat struct {
+	Host, Version, ConfigHash string
+	Destinations              []string
+	Breakers                  []BreakerState
+}
+
+// BreakerState is a breaker as people see it.
+type BreakerState struct {
+	Destination string
+	RoutingKey  string // "" where the breaker is the whole destination's
+	State       string // ok, open or ramp
+	Width       int    // of ramp: how many sends at once
+	Failures    int    // outcomes in a row that are retry, unknown or unsent
+	LastError   string // class and text of the last of these
+}
+
+// Database is all the seams that the engine needs; the Stores of package dialect implement it.
+type Database interface {
+	Store
+	Scout
+	Reclaimer
+	Presence
+}
