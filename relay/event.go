@@ -1,0 +1,48 @@
+package relay
+
+import "time"
+
+// EventKind says what an Event tells.
+type EventKind string
+
+// What the relay tells, after it happened.
+const (
+	EventClaim  EventKind = "claim"  // a claim of Count messages of RoutingKey took Took
+	EventSend   EventKind = "send"   // a send to Destination came to Outcome after Took
+	EventSettle EventKind = "settle" // Count settlements were written in Took
+	EventFinal  EventKind = "final"  // a message became State, with Reason where it failed, Age after it was created
+	EventTurned EventKind = "turned" // admit sent a message back; Class is no_policy
+	EventLost   EventKind = "lost"   // a settlement found its message under another lease
+	EventLapse  EventKind = "lapse"  // Count messages were taken back from a dead lease of Relay
+)
+
+// Event is one thing that happened, for metrics. Fields that a kind does not name are zero.
+type Event struct {
+	Kind        EventKind
+	Destination string
+	RoutingKey  string
+	Type        string
+	Outcome     Kind
+	Class       string
+	State       State
+	Reason      Reason
+	Count       int
+	Took        time.Duration
+	Age         time.Duration
+	Relay       string
+}
+
+// Snapshot is how the relay is at one moment, for health checks and gauges.
+type Snapshot struct {
+	DatabaseSeen time.Time            // when the database last answered; zero: never
+	Ticks        map[string]time.Time // when each loop (claim, renew, reclaim, discover, beat) last went round
+	Destinations []DestinationState
+}
+
+// DestinationState is a destination as this relay sees it.
+type DestinationState struct {
+	Name     string
+	State    string // ok, ramp or open
+	InFlight int
+	Limit    int
+}
