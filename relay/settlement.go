@@ -72,3 +72,84 @@ const (
 	Locked Why = iota // another session holds the row: try again later
 	Lost              // the message is under another lease, or is gone: nothing was changed, and nothing will be
 )
+
+// Release gives a message back of which nothing went out, at a stop or before its lease ends: due now, nothing counted.
+func Release(c Claim) Settlement {
+	r := row(c, WhatRelease, Pending)
+	r.Lapses = LapsesKeep
+	return Settlement{r}
+}
+
+func row(c Claim, what What, state State) Row {
+	return Row{ID: c.ID, Seq: c.Seq, Lease: c.Lease, What: what, State: state}
+}
+
+// sent is the row of a send that went out and was answered, or whose answer was lost.
+func sent(t Try, what What, state State) Row {
+	r := row(t.Claim, what, state)
+	r.Charge, r.Went, r.Took = true, true, t.Took
+	r.Answer = clean(t.Outcome.Answer, maxAnswerBytes)
+	if what != WhatDone {
+		r.ErrorClass, r.LastError = clean(t.Outcome.Class, maxClassBytes), clean(t.Outcome.Err, maxErrorBytes)
+	}
+	return r
+}
+
+func done(t Try) Settlement {
+	r := sent(t, WhatDone, Finished)
+	r.Result = clean(t.Outcome.Result, maxResultBytes)
+	return Settlement{r}
+}
+
+func retry(t Try, delay time.Duration, charge bool) Settlement {
+	r := sent(t, WhatRetry, Pending)
+	r.Delay, r.Charge = delay, charge
+	return Settlement{r}
+}
+
+func unknown(t Try, delay time.Duration, charge bool) Settlement {
+	r := sent(t, WhatUnknown, Pending)
+	r.Delay, r.Charge, r.MarkUnknown = delay, charge, true
+	return Settlement{r}
+}
+
+// fail ends a message after a send; reason says why, and the outcome's kind what the last send came to.
+func fail(t Try, reason Reason) Settlement {
+	what := map[Reason]What{Exhausted: WhatRetry, Unknowable: WhatUnknown}[reason]
+	if what == "" {
+		what = WhatFail
+	}
+	r := sent(t, what, Failed)
+	r.Reason, r.MarkUnknown = reason, what == WhatUnknown
+	if reason != Exhausted && reason != Unknowable && reason != TooLarge {
+		r.Reason = Rejected
+	}
+	return Settlement{r}
+}
+
+func unsent(t Try, delay time.Duration) Settlement {
+	r := row(t.Claim, WhatUnsent, Pending)
+	r.Delay, r.Lapses = delay, LapsesKeep
+	r.ErrorClass, r.LastError = clean(t.Outcome.Class, maxClassBytes), clean(t.Outcome.Err, maxErrorBytes)
+	return Settlement{r}
+}
+
+// lapse is a send that we cut off: it may have taken effect, and it was not its fault.
+func lapse(t Try) Settlement {
+	r := sent(t, WhatLapse, Pending)
+	r.Charge, r.Lapses, r.MarkUnknown = false, LapsesAdd, true
+	return Settlement{r}
+}
+
+// ended is a message that admit ends before the send.
+func ended(c Claim, reason Reason, class, text string) Settlement {
+	r := row(c, WhatAdmit, Failed)
+	r.Lapses, r.Reason, r.ErrorClass, r.LastError = LapsesKeep, reason, class, text
+	return Settlement{r}
+}
+
+func turnedBack(c Claim, class string, delay time.Duration) Settlement {
+	r := row(c, WhatAdmit, Pending)
+	r.Lapses, r.ErrorClass, r.Delay = LapsesKeep, class, delay
+	return Settlement{r}
+}

@@ -39,7 +39,8 @@ type Quota struct {
 type Scout interface {
 	// RoutingKeys returns the routing keys of which a message is pending, by a loose index scan.
 	RoutingKeys(ctx context.Context) ([]string, error)
-	// Waiting returns due messages of the routing keys, oldest due first, at most Limit for each routing key.
+	// Waiting returns due messages of the routing keys, oldest due first, at most Limit for each routing key: those that
+	// lapsed at most once, or with Suspects only those that lapsed more often.
 	Waiting(ctx context.Context, look Look) ([]Waiting, error)
 }
 

@@ -1,0 +1,109 @@
+package relay
+
+import (
+	"slices"
+	"time"
+)
+
+const (
+	maxLapses      = 3                // in a row; one more ends failed(lease_lost)
+	maxUnsentPause = 30 * time.Second // of a message of which nothing went out
+	maxTurnedPause = 10 * time.Minute // of a message that admit turned back
+	maxRetryAfter  = 24 * time.Hour   // a destination's wish is followed no longer than this
+)
+
+// Admission is what Admit looks at.
+type Admission struct {
+	Claim  Claim
+	Policy *Policy       // nil: no policy for this type
+	Window time.Duration // how long the destination remembers a wire key; 0: it needs no memory
+	Since  time.Duration // since the claim
+}
+
+// Admit asks, before the send, whether a claimed message may go out, in the order of design.md section 4. Where it may
+// not, turned is true and the settlement says what becomes of it: failed, or pending again because no policy takes its
+// type or version (the next configuration will).
+func Admit(a Admission) (s Settlement, turned bool) {
+	c := a.Claim
+	switch {
+	case c.Unknown && a.Window > 0 && c.UnknownFor+a.Since >= a.Window:
+		return ended(c, Unknowable, "dedupe", "an earlier send may have taken effect, and the destination no longer remembers its key"), true
+	case c.Lapses > maxLapses:
+		return ended(c, LeaseLost, "lapsed", "four leases in a row ended without an outcome: sending this message may kill the relay"), true
+	case c.Expired && c.Unknown:
+		return ended(c, Unknowable, "expired", "past expires_at, and an earlier send may have taken effect"), true
+	case c.Expired:
+		return ended(c, Expired, "expired", "past expires_at before it was sent"), true
+	case a.Policy == nil || len(a.Policy.Versions) > 0 && !slices.Contains(a.Policy.Versions, c.SchemaVersion):
+		return turnedBack(c, "no_policy", tenth(c.Age+a.Since, maxTurnedPause)), true
+	}
+	return Settlement{}, false
+}
+
+// Try is all that Decide looks at.
+type Try struct {
+	Claim   Claim
+	Outcome Outcome
+	Policy  Policy
+	Opened  bool          // the breaker opened while the send was under way, and this was not its probe
+	Pause   time.Duration // of that breaker
+	CutOff  bool          // we ended the send, because of a stop or because its lease ended
+	Took    time.Duration // since the send began
+	Draw    float64       // a random number in [0, 1)
+}
+
+// Decide makes the settlement of a send from its outcome: the table of design.md section 5. It is pure and total; an
+// outcome outside the closed set counts as unknown. Only Decide ends a message at its budget.
+func Decide(t Try) Settlement {
+	switch t.Outcome.Kind {
+	case KindDone:
+		return done(t)
+	case KindFail:
+		return fail(t, t.Outcome.Reason)
+	case KindRetry:
+		return decideRetry(t)
+	case KindUnsent:
+		if t.CutOff {
+			return Release(t.Claim)
+		}
+		return unsent(t, tenth(t.Claim.Age+t.Took, maxUnsentPause))
+	default:
+		return decideUnknown(t)
+	}
+}
+
+func decideRetry(t Try) Settlement {
+	attempt := t.Claim.Attempts + 1
+	switch {
+	case t.Opened:
+		return retry(t, t.Pause, false)
+	case t.Outcome.Limit > 0 && attempt >= t.Outcome.Limit:
+		return fail(t, Rejected)
+	case attempt >= t.Policy.Budget:
+		return fail(t, Exhausted)
+	}
+	return retry(t, nextTry(t, attempt), true)
+}
+
+func decideUnknown(t Try) Settlement {
+	attempt := t.Claim.Attempts + 1
+	switch {
+	case t.CutOff:
+		return lapse(t)
+	case t.Opened:
+		return unknown(t, t.Pause, false)
+	case attempt >= t.Policy.Budget:
+		return fail(t, Unknowable)
+	}
+	return unknown(t, nextTry(t, attempt), true)
+}
+
+// nextTry is the back-off after this attempt, and never earlier than the destination asked for; jitter then only adds.
+func nextTry(t Try, attempt int) time.Duration {
+	own := backoff(attempt, t.Policy.Base, t.Policy.Cap, t.Draw)
+	asked := min(t.Outcome.RetryAfter, maxRetryAfter)
+	if asked <= own {
+		return own
+	}
+	return asked + time.Duration(t.Draw*float64(asked/10))
+}

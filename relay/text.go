@@ -1,0 +1,35 @@
+package relay
+
+import (
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	maxErrorBytes  = 2048 // last_error
+	maxResultBytes = 255  // result
+	maxAnswerBytes = 4096 // outbox_attempt.answer
+	maxClassBytes  = 32   // error_class
+)
+
+// secrets are what an error text of a client library may carry along: the password of a URL, a credential of an
+// Authorization header, a value said to be a password, token or secret.
+var secrets = regexp.MustCompile(`(?i)(://[^\s/:@]*:)[^\s@]+(@)|(\b(?:bearer|basic)\s+)[\w.~+/=-]+|(\b(?:password|passwd|secret|token|api[_-]?key)["']?\s*[=:]\s*["']?)[^\s"',;&]+`)
+
+// clean makes a text that every database can store in limit bytes: valid UTF-8 without NUL, cut at a rune's edge, secrets
+// masked. Writing an outcome must never fail because of what a destination said.
+func clean(text string, limit int) string {
+	if len(text) > 4*limit {
+		text = text[:4*limit] // bounds the work on a megabyte of error text
+	}
+	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
+	text = secrets.ReplaceAllString(text, "${1}${3}${4}***${2}")
+	if len(text) <= limit {
+		return text
+	}
+	for limit > 0 && !utf8.RuneStart(text[limit]) {
+		limit--
+	}
+	return text[:limit]
+}
