@@ -59,7 +59,10 @@ func Decide(t Try) Settlement {
 	case KindDone:
 		return done(t)
 	case KindFail:
-		return fail(t, t.Outcome.Reason)
+		if t.Outcome.Reason == TooLarge {
+			return fail(t, TooLarge)
+		}
+		return fail(t, Rejected)
 	case KindRetry:
 		return decideRetry(t)
 	case KindUnsent:
@@ -68,6 +71,7 @@ func Decide(t Try) Settlement {
 		}
 		return unsent(t, tenth(t.Claim.Age+t.Took, maxUnsentPause))
 	default:
+		t.Outcome.Kind = KindUnknown
 		return decideUnknown(t)
 	}
 }

@@ -113,17 +113,10 @@ func unknown(t Try, delay time.Duration, charge bool) Settlement {
 	return Settlement{r}
 }
 
-// fail ends a message after a send; reason says why, and the outcome's kind what the last send came to.
+// fail ends a message after a send; its outcome says what that send came to, reason why it is the last one.
 func fail(t Try, reason Reason) Settlement {
-	what := map[Reason]What{Exhausted: WhatRetry, Unknowable: WhatUnknown}[reason]
-	if what == "" {
-		what = WhatFail
-	}
-	r := sent(t, what, Failed)
-	r.Reason, r.MarkUnknown = reason, what == WhatUnknown
-	if reason != Exhausted && reason != Unknowable && reason != TooLarge {
-		r.Reason = Rejected
-	}
+	r := sent(t, What(t.Outcome.Kind), Failed)
+	r.Reason, r.MarkUnknown = reason, reason == Unknowable
 	return Settlement{r}
 }
 
