@@ -8,7 +8,8 @@ import (
 )
 
 const (
-	// maxRows bounds a statement: with 12 arguments a row it stays far below the 65,535 of PostgreSQL's protocol.
+	// maxRows bounds a statement: with 12 arguments a row it stays far below the 65,535 of PostgreSQL's protocol. 20,000
+	// messages took the same time with 100 rows a statement as with 5,000 (PostgreSQL 15, lib/pq).
 	maxRows = 1000
 	// maxBytes bounds the payloads and headers of a statement, so that neither driver nor server holds a whole big call at
 	// once. A larger message goes alone.
