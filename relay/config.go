@@ -1,8 +1,22 @@
 package relay
 
 import (
+	"errors"
+	"fmt"
 	"log/slog"
+	"slices"
 	"time"
+)
+
+// The defaults of design.md section 11.
+const (
+	DefaultLease       = 30 * time.Second
+	DefaultStopTimeout = 25 * time.Second
+	DefaultBudget      = 20
+	DefaultBase        = time.Second
+	DefaultCap         = time.Hour
+	DefaultTimeout     = 30 * time.Second
+	defaultMaxBytes    = 32 << 20
 )
 
 // Config is all that a Relay is made of. New fills what is zero with the defaults of design.md section 11, and refuses
@@ -25,9 +39,10 @@ type Config struct {
 type Destination struct {
 	Name     string
 	Sink     Sink
-	Width    int  // sends at once: 1 or more
-	PerKey   bool // a breaker for each routing key beside the destination's own, as Kafka has topics
-	MaxBytes int  // payloads and headers in memory at once, default 32 MiB; a larger message goes alone
+	Width    int           // sends at once: 1 or more
+	PerKey   bool          // a breaker for each routing key beside the destination's own, as Kafka has topics
+	MaxBytes int           // payloads and headers in memory at once, default 32 MiB; a larger message goes alone
+	Window   time.Duration // how long it remembers a wire key, so that a repeat is safe; 0: it needs no memory
 	Breaker  BreakerConfig
 }
 
@@ -53,4 +68,63 @@ type Policy struct {
 	Cap      time.Duration // longest back-off, default 1 h
 	Timeout  time.Duration // of one send, default 30 s
 	Versions []int         // accepted schema versions; empty: all
+}
+
+// complete fills in the defaults and checks the rest.
+func (cfg *Config) complete() error {
+	fill(&cfg.Lease, DefaultLease)
+	fill(&cfg.StopTimeout, DefaultStopTimeout)
+	fill(&cfg.Log, slog.New(slog.DiscardHandler))
+	var errs []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	check(cfg.Name != "", "relay: name is empty")
+	check(cfg.Database != nil, "relay: no database")
+	check(cfg.Lease >= time.Second && cfg.Lease <= time.Hour, "relay: lease %s is not within 1s and 1h", cfg.Lease)
+	check(len(cfg.Routes) > 0, "relay: no routes")
+	cfg.Destinations, cfg.Routes = slices.Clone(cfg.Destinations), slices.Clone(cfg.Routes)
+	names := map[string]bool{}
+	for i := range cfg.Destinations {
+		d := &cfg.Destinations[i]
+		d.complete()
+		check(!names[d.Name] && d.Name != "", "relay: destination %q: the name is empty or used twice", d.Name)
+		check(d.Sink != nil && d.Width > 0, "relay: destination %q: no sink, or a width below 1", d.Name)
+		names[d.Name] = true
+	}
+	for i := range cfg.Routes {
+		route := &cfg.Routes[i]
+		check(names[route.To], "relay: route %q: destination %q does not exist", route.Match, route.To)
+		route.Policy.complete()
+		types := make(map[string]Policy, len(route.Types))
+		for name, p := range route.Types {
+			p.complete()
+			types[name] = p
+		}
+		route.Types = types
+	}
+	return errors.Join(errs...)
+}
+
+func (d *Destination) complete() {
+	fill(&d.MaxBytes, defaultMaxBytes)
+	fill(&d.Breaker.Run, 5)
+	fill(&d.Breaker.Pause, time.Second)
+	fill(&d.Breaker.Cap, 30*time.Second)
+}
+
+func (p *Policy) complete() {
+	fill(&p.Budget, DefaultBudget)
+	fill(&p.Base, DefaultBase)
+	fill(&p.Cap, DefaultCap)
+	fill(&p.Timeout, DefaultTimeout)
+}
+
+func fill[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
 }

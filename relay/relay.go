@@ -1,15 +1,143 @@
 package relay
 
-import "context"
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"sync"
+	"sync/atomic"
+	"time"
+)
 
-// Relay walks messages through their life.
-type Relay struct{ cfg Config }
+const (
+	writeOut  = 3 * time.Second // at a stop, for outcomes to be written once nothing is under way
+	leaveTime = time.Second     // at a stop, for the last words to the database, and for each Sink to close
+)
 
-// New checks cfg and makes a Relay.
-func New(cfg Config) (*Relay, error) { return &Relay{cfg: cfg}, nil }
+// Relay walks messages through their life. Its loops share little: the leases, the destinations and the queue of
+// settlements.
+type Relay struct {
+	cfg          Config
+	log          *slog.Logger
+	destinations []*destination
+	known        known
+	leases       *leases
+	settler      *settler
 
-// Run works until ctx ends, or with Once until nothing is left to do.
-func (r *Relay) Run(ctx context.Context) error { return nil }
+	working context.Context // ends at a stop: nothing is claimed or started after that
+	sending context.Context // ends when running sends are cut off
+
+	flights sync.WaitGroup // claimed messages on their way
+	movers  sync.WaitGroup // leases being reclaimed
+	lapsed  atomic.Int64   // messages in flight here that lapsed before
+	wake    chan struct{}  // a destination has room again
+
+	seen   instant // when the database last answered
+	faults faults
+	ticks  ticks
+}
+
+// New checks cfg, fills in the defaults, and makes a Relay. The error names what is wrong.
+func New(cfg Config) (*Relay, error) {
+	if err := cfg.complete(); err != nil {
+		return nil, err
+	}
+	r := &Relay{cfg: cfg, log: cfg.Log, leases: newLeases(cfg.Lease), wake: make(chan struct{}, 1)}
+	r.faults.last, r.ticks.at = map[string]time.Time{}, map[string]time.Time{}
+	r.settler = newSettler(r)
+	for _, d := range cfg.Destinations {
+		r.destinations = append(r.destinations, newDestination(d, r.wakeUp))
+	}
+	return r, nil
+}
+
+// Run works until ctx ends, or with Once until nothing that it may claim is due or in flight, and then stops in order:
+// nothing more is claimed, what was not started is released, what is under way may end within StopTimeout and is cut off
+// after it, and all outcomes are written. It is called once.
+func (r *Relay) Run(ctx context.Context) {
+	working, stop := context.WithCancel(ctx)
+	defer stop()
+	sending, cutOff := context.WithCancelCause(context.WithoutCancel(ctx))
+	r.working, r.sending = working, sending
+
+	keeping, endKeeping := context.WithCancel(context.WithoutCancel(ctx))
+	var keepers, writers sync.WaitGroup
+	for _, loop := range []func(context.Context){r.renew, r.finish, r.beat} {
+		keepers.Go(func() { loop(keeping) })
+	}
+	for range settleWriters {
+		writers.Go(func() { r.settler.run(keeping) })
+	}
+	var workers sync.WaitGroup
+	for _, loop := range []func(context.Context){r.reclaim, r.orphans, r.discover} {
+		workers.Go(func() { loop(working) })
+	}
+	(&claimer{Relay: r}).run(working)
+
+	stop()
+	workers.Wait()
+	r.movers.Wait()
+	r.drain(cutOff)
+	endKeeping()
+	keepers.Wait()
+	writers.Wait()
+	r.leave(context.WithoutCancel(ctx))
+}
+
+// drain waits for what is under way, cuts off what outlasts StopTimeout, and waits until the outcomes are written.
+func (r *Relay) drain(cutOff context.CancelCauseFunc) {
+	timer := time.AfterFunc(r.cfg.StopTimeout, func() { cutOff(errStopped) })
+	r.flights.Wait()
+	timer.Stop()
+	cutOff(nil)
+	ctx, cancel := context.WithTimeout(context.Background(), writeOut)
+	defer cancel()
+	for r.settler.waiting.Load() > 0 && sleep(ctx, settleWait) {
+	}
+	if n := r.settler.waiting.Load(); n > 0 {
+		r.log.Error("outcomes could not be written before the end: their messages will be sent again", "count", n)
+	}
+	r.finishOnce(ctx)
+}
+
+// leave says goodbye to the database and closes the destinations.
+func (r *Relay) leave(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, leaveTime)
+	defer cancel()
+	var closing sync.WaitGroup
+	for _, d := range r.destinations {
+		closing.Go(func() {
+			if err := d.Sink.Close(ctx); err != nil {
+				r.log.Warn("destination did not close", "destination", d.Name, "err", err)
+			}
+		})
+	}
+	_ = r.call(ctx, "leave", r.cfg.Database.Leave)
+	closing.Wait()
+}
 
 // Snapshot tells how the relay is.
-func (r *Relay) Snapshot() Snapshot { return Snapshot{} }
+func (r *Relay) Snapshot() Snapshot {
+	s := Snapshot{DatabaseSeen: r.seen.time()}
+	for _, d := range r.destinations {
+		s.Destinations = append(s.Destinations, d.state())
+	}
+	r.ticks.mu.Lock()
+	defer r.ticks.mu.Unlock()
+	s.Ticks = maps.Clone(r.ticks.at)
+	return s
+}
+
+func (r *Relay) observe(events ...Event) {
+	if r.cfg.Observe != nil {
+		r.cfg.Observe(events)
+	}
+}
+
+// wakeUp tells the claiming loop that a destination has room.
+func (r *Relay) wakeUp() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,220 @@
+package relay
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// destination is a Destination at work: who is under way to it, how many bytes they hold, and its breakers.
+type destination struct {
+	Destination
+	freed func() // called when so many places are free again that a claim is worth while
+
+	mu       sync.Mutex
+	whole    *breaker            // speaks for the destination
+	keys     map[string]*breaker // of PerKey: one for each routing key
+	inFlight int
+	bytes    int
+	changed  chan struct{} // closed and made anew whenever bytes shrinks
+}
+
+func newDestination(d Destination, freed func()) *destination {
+	return &destination{Destination: d, freed: freed, whole: newBreaker(d.Breaker), keys: map[string]*breaker{},
+		changed: make(chan struct{})}
+}
+
+// breakers are those that a message of the routing key has to pass.
+func (d *destination) breakers(key string) []*breaker {
+	if !d.PerKey {
+		return []*breaker{d.whole}
+	}
+	lane := d.keys[key]
+	if lane == nil {
+		lane = newBreaker(d.Breaker)
+		d.keys[key] = lane
+	}
+	return []*breaker{d.whole, lane}
+}
+
+// room is how many messages may be claimed for the destination now, and of them how many of this routing key.
+func (d *destination) room(key string) (all, lane int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	all = d.whole.room(d.Width - d.inFlight)
+	lane = all
+	for _, b := range d.breakers(key) {
+		lane = b.room(lane)
+	}
+	return all, lane
+}
+
+// reserve takes a place for a message of this routing key that was claimed.
+func (d *destination) reserve(key string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.inFlight++
+	for _, b := range d.breakers(key) {
+		b.inFlight++
+	}
+}
+
+// free gives the place back.
+func (d *destination) free(key string) {
+	d.mu.Lock()
+	d.inFlight--
+	for _, b := range d.breakers(key) {
+		b.inFlight--
+	}
+	worthwhile := d.Width-d.inFlight >= min(maxBatch, max(1, d.Width/4))
+	d.mu.Unlock()
+	if worthwhile {
+		d.freed()
+	}
+}
+
+// hold waits until so many bytes fit into memory beside those of other messages; more than MaxBytes fit alone. It returns
+// the context's error if that ends first.
+func (d *destination) hold(ctx context.Context, bytes int) error {
+	for {
+		d.mu.Lock()
+		if d.bytes == 0 || d.bytes+bytes <= d.MaxBytes {
+			d.bytes += bytes
+			d.mu.Unlock()
+			return nil
+		}
+		changed := d.changed
+		d.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (d *destination) drop(bytes int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.bytes -= bytes
+	close(d.changed)
+	d.changed = make(chan struct{})
+}
+
+// count tells the breakers what a send came to. opened says that one of them opened while the send was under way, which
+// makes its failure free; a probe is always charged.
+func (d *destination) count(now time.Time, c Claim, o Outcome, probe *breaker) (opened bool, pause time.Duration) {
+	text := o.Class
+	if o.Err != "" {
+		text += ": " + clean(o.Err, maxResultBytes)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, b := range d.breakers(c.RoutingKey) {
+		switch {
+		case b == probe:
+			b.probed(now, o.Kind, text)
+			continue
+		case b.open && probe == nil:
+			opened, pause = true, max(pause, b.pause)
+		}
+		if d.concerns(b, o) {
+			b.report(now, o.Kind, c, text, d.Width)
+		}
+	}
+	return opened, pause
+}
+
+// concerns tells whether an outcome speaks of this breaker: a failure of one topic says nothing of the cluster, and one
+// of the cluster nothing of the topic.
+func (d *destination) concerns(b *breaker, o Outcome) bool {
+	good := o.Kind == KindDone || o.Kind == KindFail
+	return !d.PerKey || good || o.Wide == (b == d.whole)
+}
+
+// voidProbe says that the probe came to no outcome.
+func (d *destination) voidProbe(now time.Time, b *breaker) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if b.probing {
+		b.probed(now, "", "")
+	}
+}
+
+// dueProbe returns the breaker that wants a probe now and the routing key it is about, "" for all of the destination, and
+// marks it as probing. The lanes ask only while the destination itself is not open.
+func (d *destination) dueProbe(now time.Time) (b *breaker, key string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.whole.wantsProbe(now) {
+		d.whole.probing = true
+		return d.whole, ""
+	}
+	if d.whole.open {
+		return nil, ""
+	}
+	for key, b := range d.keys {
+		if b.wantsProbe(now) {
+			b.probing = true
+			return b, key
+		}
+	}
+	return nil, ""
+}
+
+// turn tells which end of the queue the next probe is from; the ends take turns.
+func (d *destination) turn(b *breaker) (newest bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	b.fromEnd = !b.fromEnd
+	return !b.fromEnd
+}
+
+// away tells whether a breaker is open and a fair number of probes have failed, so that run --once does not wait for it.
+func (d *destination) away() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.whole.open {
+		return d.whole.failed >= earlyProbes
+	}
+	for _, b := range d.keys {
+		if b.open && b.failed < earlyProbes {
+			return false
+		}
+	}
+	return true
+}
+
+// state is the destination for health and gauges: the worst of its breakers.
+func (d *destination) state() DestinationState {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s := DestinationState{Name: d.Name, State: d.whole.state(), InFlight: d.inFlight, Limit: d.Width}
+	for _, b := range d.keys {
+		if b.open {
+			s.State = "open"
+		}
+	}
+	return s
+}
+
+// breakerStates are the breakers for people to see: the destination's own, and those of routing keys that are not ok.
+func (d *destination) breakerStates() []BreakerState {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	states := []BreakerState{d.whole.public(d.Name, "")}
+	for key, b := range d.keys {
+		if b.state() != "ok" {
+			states = append(states, b.public(d.Name, key))
+		}
+	}
+	return states
+}
+
+func (b *breaker) public(destination, key string) BreakerState {
+	s := BreakerState{Destination: destination, RoutingKey: key, State: b.state(), Width: b.width, Failures: b.failures}
+	if s.State == "open" {
+		s.LastError = b.lastErr
+	}
+	return s
+}

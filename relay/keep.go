@@ -1,0 +1,87 @@
+package relay
+
+import (
+	"context"
+	"time"
+)
+
+const (
+	finishEvery = time.Second
+	finishBatch = 500
+	beatEvery   = 5 * time.Second
+)
+
+// renew keeps the leases that something is open under: a send inside its own deadline, or an outcome that waits to be
+// written. A renewal that fails is tried again well before the leases end.
+func (r *Relay) renew(ctx context.Context) {
+	every := r.cfg.Lease / 3
+	for wait := every; sleep(ctx, wait); {
+		r.ticks.mark("renew")
+		wait = every
+		if r.renewOnce(ctx) != nil {
+			wait = every / 8
+		}
+	}
+}
+
+func (r *Relay) renewOnce(ctx context.Context) error {
+	ids := r.leases.renewable()
+	if len(ids) == 0 {
+		return nil
+	}
+	asked := time.Now()
+	var lost []LeaseID
+	err := r.call(ctx, "renew", func(ctx context.Context) (err error) {
+		lost, err = r.cfg.Database.Renew(ctx, ids)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, id := range lost {
+		r.log.Warn("lease lost", "lease_id", id, "step", "renew")
+	}
+	r.leases.renewed(ids, lost, asked)
+	return nil
+}
+
+// finish deletes the rows of leases that nothing is open under any more, many in one statement.
+func (r *Relay) finish(ctx context.Context) {
+	for sleep(ctx, finishEvery) {
+		r.finishOnce(ctx)
+	}
+}
+
+func (r *Relay) finishOnce(ctx context.Context) {
+	for {
+		ids := r.leases.finished(finishBatch)
+		if len(ids) == 0 {
+			return
+		}
+		err := r.call(ctx, "finish", func(ctx context.Context) error { return r.cfg.Database.Finish(ctx, ids) })
+		if err != nil {
+			return // the next round, or another relay's reclaim, finds them
+		}
+		r.leases.forget(ids)
+	}
+}
+
+// beat tells others that this relay is alive, and how its destinations are.
+func (r *Relay) beat(ctx context.Context) {
+	for {
+		r.ticks.mark("beat")
+		_ = r.call(ctx, "beat", func(ctx context.Context) error { return r.cfg.Database.Beat(ctx, r.presence()) })
+		if !sleep(ctx, beatEvery) {
+			return
+		}
+	}
+}
+
+func (r *Relay) presence() Beat {
+	b := Beat{Host: r.cfg.Host, Version: r.cfg.Version, ConfigHash: r.cfg.ConfigHash}
+	for _, d := range r.destinations {
+		b.Destinations = append(b.Destinations, d.Name)
+		b.Breakers = append(b.Breakers, d.breakerStates()...)
+	}
+	return b
+}

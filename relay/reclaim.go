@@ -1,0 +1,140 @@
+package relay
+
+import (
+	"context"
+	"time"
+)
+
+const (
+	moveWait   = 200 * time.Millisecond // before what somebody locks is moved again
+	orphanPage = 2 * time.Second        // between two pages of the walk for messages without a lease row
+	orphanRest = time.Minute            // between two walks
+)
+
+// watched is a lease as it was first seen unchanged.
+type watched struct {
+	renewed string
+	since   time.Time // our monotonic clock, once the answer had come
+}
+
+// watcher finds leases that nobody renews: those seen unchanged for their own length by our monotonic clock. No wall
+// clock takes part, so that outages, failovers, clock steps and fresh relays reclaim nothing by mistake.
+type watcher struct {
+	*Relay
+	era  string
+	seen map[LeaseID]watched
+}
+
+// reclaim watches all leases that this relay does not renew itself, and takes back what is under those that are dead.
+func (r *Relay) reclaim(ctx context.Context) {
+	w := &watcher{Relay: r, seen: map[LeaseID]watched{}}
+	for wait := time.Duration(0); sleep(ctx, wait); {
+		r.ticks.mark("reclaim")
+		var dead []Lease
+		dead, wait = w.look(ctx)
+		for _, l := range dead {
+			w.take(ctx, l)
+		}
+	}
+}
+
+// look reads the leases once. Two looks at a lease are at most a third of its length apart; a look that fails, or that
+// another server or connection answered, starts the watch anew.
+func (w *watcher) look(ctx context.Context) (dead []Lease, next time.Duration) {
+	asked := time.Now()
+	var era string
+	var leases []Lease
+	next = w.cfg.Lease / 4
+	err := w.call(ctx, "watch", func(ctx context.Context) (err error) {
+		era, leases, err = w.cfg.Database.Watch(ctx)
+		return err
+	})
+	if err != nil {
+		clear(w.seen)
+		return nil, next / 2
+	}
+	if era != w.era {
+		clear(w.seen)
+		w.era = era
+	}
+	seen := make(map[LeaseID]watched, len(leases))
+	for _, l := range leases {
+		if w.leases.mine(l.ID) {
+			continue
+		}
+		next = min(next, l.Length/4)
+		s, ok := w.seen[l.ID]
+		if !ok || s.renewed != l.Renewed {
+			s = watched{renewed: l.Renewed, since: time.Now()}
+		}
+		if asked.Sub(s.since) >= l.Length {
+			dead = append(dead, l)
+		}
+		seen[l.ID] = s
+	}
+	w.seen = seen
+	return dead, max(next, 10*time.Millisecond)
+}
+
+// take puts a dead lease into our hands, and moves what is in flight under it in the background.
+func (w *watcher) take(ctx context.Context, dead Lease) {
+	asked := time.Now()
+	var was string
+	var ok bool
+	err := w.call(ctx, "take", func(ctx context.Context) (err error) {
+		was, ok, err = w.cfg.Database.Take(ctx, dead)
+		return err
+	})
+	delete(w.seen, dead.ID)
+	if err != nil || !ok {
+		return
+	}
+	w.log.Warn("lease reclaimed", "lease_id", dead.ID, "relay", was)
+	l := w.leases.add(ctx, dead.ID, asked, false, 1)
+	w.movers.Go(func() {
+		w.move(ctx, l, was)
+		w.leases.closed(l, 1)
+	})
+}
+
+// move makes pending what is in flight under a lease that we took, again until nothing is left: what somebody locks now
+// is moved later. The lease is renewed meanwhile like any of ours; once it is lost, or we stop, the next relay goes on.
+func (r *Relay) move(ctx context.Context, l *lease, was string) {
+	for l.ctx.Err() == nil {
+		var moved []string
+		var left bool
+		err := r.call(ctx, "reclaim", func(ctx context.Context) (err error) {
+			moved, left, err = r.cfg.Database.Move(ctx, l.id, was)
+			return err
+		})
+		if len(moved) > 0 {
+			r.log.Warn("messages reclaimed", "lease_id", l.id, "relay", was, "count", len(moved))
+			r.observe(Event{Kind: EventLapse, Count: len(moved), Relay: was})
+		}
+		if err == nil && !left {
+			return
+		}
+		sleep(l.ctx, moveWait)
+	}
+}
+
+// orphans walks the table slowly for messages in flight whose lease row does not exist, as after a restore or a DELETE by
+// hand, and makes them pending.
+func (r *Relay) orphans(ctx context.Context) {
+	after := ""
+	for wait := orphanPage; sleep(ctx, wait); {
+		var moved []string
+		err := r.call(ctx, "orphans", func(ctx context.Context) (err error) {
+			moved, after, err = r.cfg.Database.Orphans(ctx, after)
+			return err
+		})
+		if len(moved) > 0 {
+			r.log.Warn("messages without a lease reclaimed", "count", len(moved), "first", moved[0])
+			r.observe(Event{Kind: EventLapse, Count: len(moved)})
+		}
+		wait = orphanPage
+		if err == nil && after == "" {
+			wait = orphanRest
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package relay
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+const discoverEvery = time.Second // between looks for new routing keys; more where a look takes long
+
+// known is the set of routing keys that messages wait under, as the discovery last saw it.
+type known struct {
+	mu   sync.Mutex
+	keys []string
+}
+
+func (k *known) set(keys []string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.keys = keys
+}
+
+func (k *known) get() []string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.keys
+}
+
+// discover keeps the known routing keys current. A message of a key that no route matches is never claimed.
+func (r *Relay) discover(ctx context.Context) {
+	for ctx.Err() == nil {
+		r.ticks.mark("discover")
+		began := time.Now()
+		_ = r.discoverOnce(ctx) // call has logged it, and the next look is soon
+		sleep(ctx, max(discoverEvery, 20*time.Since(began)))
+	}
+}
+
+func (r *Relay) discoverOnce(ctx context.Context) error {
+	return r.call(ctx, "routing_keys", func(ctx context.Context) error {
+		keys, err := r.cfg.Database.RoutingKeys(ctx)
+		if err == nil {
+			r.known.set(keys)
+		}
+		return err
+	})
+}
+
+// route makes lanes of the routing keys that are known: those that wait, and those that routes name in full. A lane
+// whose key waits no more goes, unless something of it is in flight.
+func (c *claimer) route() {
+	keys := slices.Clone(c.known.get())
+	for _, r := range c.cfg.Routes {
+		if !strings.HasSuffix(r.Match, "*") {
+			keys = append(keys, r.Match)
+		}
+	}
+	lanes := make(map[string]*lane, len(keys))
+	for _, key := range keys {
+		if l := c.lanes[key]; l != nil {
+			lanes[key] = l
+		} else if route := c.routeOf(key); route != nil {
+			lanes[key] = &lane{key: key, route: route, dest: c.destination(route.To)}
+		}
+	}
+	c.lanes = lanes
+}
+
+// routeOf returns the first route that matches, nil if none does.
+func (r *Relay) routeOf(key string) *Route {
+	for i := range r.cfg.Routes {
+		if r.cfg.Routes[i].matches(key) {
+			return &r.cfg.Routes[i]
+		}
+	}
+	return nil
+}
+
+// policy returns what bounds a message: its type's by exact name, then by the longest prefix and "*", then the route's.
+func (r *Relay) policy(key, typ string) *Policy {
+	route := r.routeOf(key)
+	if route == nil {
+		return nil
+	}
+	if p, ok := route.Types[typ]; ok {
+		return &p
+	}
+	policy, longest := route.Policy, -1
+	for pattern, p := range route.Types {
+		if prefix, ok := strings.CutSuffix(pattern, "*"); ok && strings.HasPrefix(typ, prefix) && len(prefix) > longest {
+			policy, longest = p, len(prefix)
+		}
+	}
+	return &policy
+}
+
+func (r *Relay) destination(name string) *destination {
+	i := slices.IndexFunc(r.destinations, func(d *destination) bool { return d.Name == name })
+	return r.destinations[i]
+}
+
+// keysOf returns the routing keys of a destination, sorted.
+func (c *claimer) keysOf(d *destination) []string {
+	var keys []string
+	for key, l := range c.lanes {
+		if l.dest == d {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// roomy returns the routing keys for which a message may be claimed now.
+func (c *claimer) roomy() []string {
+	var keys []string
+	for key, l := range c.lanes {
+		if _, room := l.dest.room(key); room > 0 {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
