@@ -1,0 +1,108 @@
+package relaytest
+
+import (
+	"time"
+
+	"github.com/outboxd/outboxd/relay"
+)
+
+// Backend is one fresh, empty outbox as TestStore needs it. A Backend keeps the *testing.T that it was opened for, fails
+// it where something goes wrong, and takes away what it made when that test ends. It is called from the goroutine of the
+// test only; the Stores that it opens are used from several.
+type Backend interface {
+	Preparer
+	Looker
+}
+
+// Preparer makes the state that a case starts from, as applications, operators and other sessions would.
+type Preparer interface {
+	// Store opens a relay of that name on the table. Each call gives one of its own, with its own connections.
+	Store(relay string) relay.Database
+	// Insert commits pending messages and returns their ids, in the order given, which is also the order of seq.
+	Insert(seeds ...Seed) (ids []string)
+	// Lock holds the row lock of a message in a session of its own until unlock is called.
+	Lock(id string) (unlock func())
+	// DropLease deletes the row of a lease, whoever holds it, and leaves its messages as they are.
+	DropLease(lease relay.LeaseID)
+}
+
+// Looker reads what is in the tables, beside the Store.
+type Looker interface {
+	// Row reads a message; a Row without ID says that there is none.
+	Row(id string) Row
+	// Attempts reads the rows of outbox_attempt of a message, in the order in which they were written.
+	Attempts(id string) []Attempt
+	// Leases reads outbox_lease, by ascending lease id.
+	Leases() []LeaseRow
+	// Relays reads the names in outbox_relay, sorted.
+	Relays() []string
+}
+
+// Seed is a message to insert. Where a zero value is said to be the default, the column is left out of the INSERT.
+type Seed struct {
+	ID            string  // "": the default
+	AggregateType *string // nil: NULL
+	AggregateID   *string // nil: NULL
+	Type          string
+	Payload       []byte // nil: both payload columns are NULL; what text cannot hold goes to payload_bytes
+	ContentType   string // "": the default
+	SchemaVersion int    // 0: the default
+	Headers       string // "": the default
+	Traceparent   string // "": NULL
+
+	Delay      time.Duration // due_at is now and this; below 0 the message is due since
+	Expires    time.Duration // expires_at is now and this; 0: NULL; below 0 it is past
+	Age        time.Duration // created_at is now less this
+	Attempts   int           // the column, as are Lapses and SendID: a life that already began
+	Lapses     int
+	UnknownFor time.Duration // unknown_since is now less this; 0: NULL
+	SendID     string        // "": NULL
+}
+
+// Row is a message with all columns that the relay and the database write. Texts that are NULL are "", times that are
+// NULL are zero.
+type Row struct {
+	Now          time.Time // the database's clock when the row was read, which all times here are compared with
+	ID           string
+	Seq          int64
+	RoutingKey   string
+	State        relay.State
+	LeaseID      relay.LeaseID
+	Attempts     int
+	Lapses       int
+	Replays      int
+	SendID       string
+	CreatedAt    time.Time
+	DueAt        time.Time
+	ExpiresAt    time.Time
+	UnknownSince time.Time
+	DoneAt       time.Time
+	FailedAt     time.Time
+	ResolvedAt   time.Time
+	Reason       relay.Reason
+	ErrorClass   string
+	LastError    string
+	Result       string
+}
+
+// Attempt is a row of outbox_attempt. Texts that are NULL are "".
+type Attempt struct {
+	Life       int // replays of the message at that time
+	Attempt    int // attempts of the message after it
+	Relay      string
+	StartedAt  time.Time
+	Duration   time.Duration
+	Outcome    relay.What
+	ErrorClass string
+	Error      string
+	Answer     string
+}
+
+// LeaseRow is a row of outbox_lease.
+type LeaseRow struct {
+	ID        relay.LeaseID
+	Relay     string
+	ClaimedAt time.Time
+	RenewedAt time.Time
+	Length    time.Duration
+}

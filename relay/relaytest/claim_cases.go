@@ -1,0 +1,209 @@
+package relaytest
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/outboxd/outboxd/relay"
+)
+
+func claimCases() []storeCase {
+	return []storeCase{
+		{"takes what is due, longest due first", claimOrder},
+		{"takes no more than each quota asks for", claimQuotas},
+		{"takes nothing that is not due", claimDueOnly},
+		{"takes never lapsed and once lapsed messages apart", claimLapses},
+		{"takes one by its id, whatever its lapses", claimByID},
+		{"takes none by an id that is not due, locked, or absent", claimByIDNotFree},
+		{"takes a message once, though two quotas ask for it", claimOverlap},
+		{"passes over a locked row", claimLocked},
+		{"writes state, lease and due_at, and nothing else", claimEffect},
+		{"makes one lease row", claimLeaseRow},
+		{"makes no lease row where nothing is due", claimNoLeaseRow},
+		{"answers what the row says", claimFields},
+		{"is disjoint among relays", claimDisjoint},
+		{"fails with an ended context, and takes nothing", claimEnded},
+	}
+}
+
+func claimOrder(s *suite) {
+	id := s.Insert(
+		Seed{Type: orders, Delay: -1 * time.Hour}, Seed{Type: orders, Delay: -3 * time.Hour},
+		Seed{Type: orders, Delay: -2 * time.Hour}, Seed{Type: orders, Delay: -3 * time.Hour},
+	)
+	two := relay.Quota{RoutingKey: orders, Limit: 2}
+	s.sameIDs("first claim", ids(s.claim(two)), id[1], id[3])
+	s.sameIDs("second claim", ids(s.claim(two)), id[2], id[0])
+	s.sameIDs("third claim", ids(s.claim(two)))
+}
+
+func claimQuotas(s *suite) {
+	order := s.Insert(repeat(5, Seed{Type: orders, Delay: -time.Hour})...)
+	refund := s.Insert(repeat(5, Seed{Type: "ignored", AggregateType: new(refunds), Delay: -time.Hour})...)
+	s.Insert(Seed{Type: "other", Delay: -time.Hour})
+	claims := s.claim(relay.Quota{RoutingKey: orders, Limit: 2}, relay.Quota{RoutingKey: refunds, Limit: 3})
+	s.sameIDs("Claim", ids(claims), slices.Concat(order[:2], refund[:3])...)
+}
+
+func claimDueOnly(s *suite) {
+	later := s.Insert(Seed{Type: orders, Delay: time.Hour})[0]
+	s.sameIDs("Claim", ids(s.claim(ofOrders)))
+	s.sameIDs("Claim by id", ids(s.claim(relay.Quota{RoutingKey: orders, ID: later, Limit: 1})))
+	s.states(relay.Pending, later)
+}
+
+func claimLapses(s *suite) {
+	id := s.Insert(Seed{Type: orders}, Seed{Type: orders, Lapses: 1}, Seed{Type: orders, Lapses: 2})
+	s.sameIDs("lapses 1", ids(s.claim(relay.Quota{RoutingKey: orders, Lapses: 1, Limit: 10})), id[1])
+	s.sameIDs("lapses 0", ids(s.claim(relay.Quota{RoutingKey: orders, Limit: 10})), id[0])
+	s.states(relay.Pending, id[2])
+}
+
+func claimByID(s *suite) {
+	id := s.Insert(Seed{Type: orders, Lapses: 2}, Seed{Type: orders, Lapses: 1}, Seed{Type: orders}, Seed{Type: orders})
+	for _, id := range id[:3] {
+		s.sameIDs("Claim by id", ids(s.claim(relay.Quota{RoutingKey: orders, ID: id, Limit: 1})), id)
+	}
+	s.states(relay.Pending, id[3])
+}
+
+func claimByIDNotFree(s *suite) {
+	id := s.Insert(repeat(2, Seed{Type: orders})...)
+	byID := func(id string) relay.Quota { return relay.Quota{RoutingKey: orders, ID: id, Limit: 1} }
+	s.claim(byID(id[0]))
+	s.sameIDs("in flight", ids(s.claim(byID(id[0]))))
+	unlock := s.Lock(id[1])
+	s.sameIDs("locked", ids(s.claim(byID(id[1]))))
+	unlock()
+	s.sameIDs("absent", ids(s.claim(byID("01900000-0000-7000-8000-000000000000"))))
+	s.sameIDs("unlocked", ids(s.claim(byID(id[1]))), id[1])
+}
+
+func claimOverlap(s *suite) {
+	id := s.Insert(repeat(3, Seed{Type: orders})...)
+	claims := s.claim(relay.Quota{RoutingKey: orders, ID: id[0], Limit: 1}, relay.Quota{RoutingKey: orders, Limit: 3})
+	s.sameIDs("Claim", slices.Compact(slices.Sorted(slices.Values(ids(claims)))), ids(claims)...)
+	s.states(relay.InFlight, ids(claims)...)
+}
+
+func claimLocked(s *suite) {
+	id := s.Insert(repeat(3, Seed{Type: orders})...)
+	unlock := s.Lock(id[1])
+	s.sameIDs("while locked", ids(s.claim(ofOrders)), id[0], id[2])
+	unlock()
+	s.sameIDs("after unlock", ids(s.claim(ofOrders)), id[1])
+}
+
+func claimEffect(s *suite) {
+	id := s.Insert(Seed{
+		Type: orders, Attempts: 4, Lapses: 1, UnknownFor: time.Minute, Expires: time.Hour,
+		SendID: "01900000-0000-7000-8000-0000000000aa",
+	}, Seed{Type: orders})
+	before := s.rows(id...)
+	claim := s.claim(relay.Quota{RoutingKey: orders, Lapses: 1, Limit: 1})[0]
+	want := before[0]
+	want.State, want.LeaseID, want.DueAt = relay.InFlight, claim.Lease, time.Time{}
+	s.equal(s.row(id[0]), want)
+	s.unchanged(before[1])
+	if got := s.Attempts(id[0]); len(got) != 0 {
+		s.Fatalf("a claim left rows in outbox_attempt: %v", got)
+	}
+}
+
+func claimLeaseRow(s *suite) {
+	id := s.Insert(repeat(3, Seed{Type: orders})...)
+	before, lease := s.row(id[0]).Now, newLease()
+	claims, err := s.a.Claim(s.Context(), lease, 1500*time.Millisecond, []relay.Quota{ofOrders})
+	s.must("Claim", err)
+	s.sameIDs("Claim", ids(claims), id...)
+	rows := s.Leases()
+	if len(rows) != 1 || rows[0].ID != lease || rows[0].Relay != "a" || rows[0].Length != 1500*time.Millisecond {
+		s.Fatalf("lease rows are %+v, want one: lease %d of relay a, 1.5s long", rows, lease)
+	}
+	s.between("claimed_at", rows[0].ClaimedAt, before, s.row(id[0]).Now)
+	s.between("renewed_at", rows[0].RenewedAt, rows[0].ClaimedAt, rows[0].ClaimedAt)
+}
+
+func claimNoLeaseRow(s *suite) {
+	s.Insert(Seed{Type: orders, Delay: time.Hour}, Seed{Type: refunds})
+	s.sameIDs("Claim", ids(s.claim(ofOrders, relay.Quota{RoutingKey: orders, Lapses: 1, Limit: 10})))
+	if rows := s.Leases(); len(rows) != 0 {
+		s.Fatalf("lease rows are %+v, want none", rows)
+	}
+}
+
+func claimFields(s *suite) {
+	id := s.Insert(
+		Seed{
+			Type: orders, AggregateType: new("order"), Payload: []byte("né"), Headers: `{"ü": "x"}`, SchemaVersion: 7,
+			Age: 90 * time.Minute, Expires: -time.Minute, UnknownFor: 20 * time.Minute, Attempts: 3,
+		},
+		Seed{Type: orders, AggregateType: new("order"), Expires: time.Hour, Payload: []byte{0, 255, 0}},
+	)
+	claims := s.claim(relay.Quota{RoutingKey: "order", Limit: 2})
+	s.sameIDs("Claim", ids(claims), id...)
+	slices.SortFunc(claims, func(a, b relay.Claim) int { return int(a.Seq - b.Seq) })
+	full, bare, rows := claims[0], claims[1], s.rows(id...)
+
+	atMost := rows[0].Now.Sub(rows[0].CreatedAt)
+	if full.Age < 90*time.Minute || full.Age > atMost {
+		s.Errorf("Age is %v, want it from 90m to %v", full.Age, atMost)
+	}
+	atMost = rows[0].Now.Sub(rows[0].UnknownSince)
+	if full.UnknownFor < 20*time.Minute || full.UnknownFor > atMost {
+		s.Errorf("UnknownFor is %v, want it from 20m to %v", full.UnknownFor, atMost)
+	}
+	want := relay.Claim{
+		ID: id[0], Seq: rows[0].Seq, Lease: full.Lease, RoutingKey: "order", Type: orders, SchemaVersion: 7, Attempts: 3,
+		Expired: true, Age: full.Age, Unknown: true, UnknownFor: full.UnknownFor, Bytes: len("né") + len(`{"ü": "x"}`),
+	}
+	if d := difference(full, want); d != "" {
+		s.Error(d)
+	}
+	want = relay.Claim{
+		ID: id[1], Seq: rows[1].Seq, Lease: bare.Lease, RoutingKey: "order", Type: orders, SchemaVersion: 1,
+		Age: bare.Age, Bytes: 3 + len("{}"),
+	}
+	if d := difference(bare, want); d != "" {
+		s.Error(d)
+	}
+}
+
+func claimDisjoint(s *suite) {
+	all := s.Insert(repeat(300, Seed{Type: orders})...)
+	stores := []relay.Store{s.a, s.a, s.Store("b"), s.Store("c")}
+	taken := make([][]string, len(stores))
+	var group sync.WaitGroup
+	for i, store := range stores {
+		group.Go(func() { taken[i] = s.claimUntilEmpty(store) })
+	}
+	group.Wait()
+	// A claim may find the last due messages locked by another and leave: what is still due comes last.
+	s.sameIDs("all claims", append(slices.Concat(taken...), s.claimUntilEmpty(s.a)...), all...)
+}
+
+// claimUntilEmpty claims by sevens until nothing comes; it may run in any goroutine.
+func (s *suite) claimUntilEmpty(store relay.Store) (taken []string) {
+	for {
+		claims, err := store.Claim(s.Context(), newLease(), long, []relay.Quota{{RoutingKey: orders, Limit: 7}})
+		if err != nil {
+			s.Errorf("Claim: %v", err)
+		}
+		if len(claims) == 0 {
+			return taken
+		}
+		if len(claims) > 7 {
+			s.Errorf("Claim of 7 took %d", len(claims))
+		}
+		taken = append(taken, ids(claims)...)
+	}
+}
+
+func claimEnded(s *suite) {
+	id := s.Insert(Seed{Type: orders})
+	if _, err := s.a.Claim(cancelledContext(s.Context()), newLease(), long, []relay.Quota{ofOrders}); err == nil {
+		s.Fatal("Claim with an ended context has no error")
+	}
+	s.states(relay.Pending, id...)
+}

@@ -1,0 +1,72 @@
+package relaytest
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/outboxd/outboxd/relay"
+)
+
+// Settle implements relay.Store.
+func (s *Memory) Settle(ctx context.Context, settlements []relay.Settlement) (unsettled []relay.Unsettled, err error) {
+	err = s.locked(ctx, func(t *Table, now time.Time) {
+		for _, settlement := range settlements {
+			row := settlement.Row()
+			switch m := t.messages[row.ID]; {
+			case m == nil || m.LeaseID != row.Lease:
+				unsettled = append(unsettled, relay.Unsettled{Settlement: settlement, Why: relay.Lost})
+			case m.State != relay.InFlight: // written before
+			case m.locked > 0:
+				unsettled = append(unsettled, relay.Unsettled{Settlement: settlement, Why: relay.Locked})
+			default:
+				m.settle(row, now)
+				t.record(m, row, s.relay, now)
+			}
+		}
+	})
+	return unsettled, err
+}
+
+// settle writes a settlement to the message, as design.md section 5 has it.
+func (m *message) settle(r relay.Row, now time.Time) {
+	m.State = r.State
+	if r.Charge {
+		m.Attempts++
+	}
+	switch r.Lapses {
+	case relay.LapsesZero:
+		m.Lapses = 0
+	case relay.LapsesAdd:
+		m.Lapses++
+	case relay.LapsesKeep:
+	}
+	if r.MarkUnknown && m.UnknownSince.IsZero() {
+		m.UnknownSince = now.Add(-r.Took)
+	}
+	m.ErrorClass = cmp.Or(r.ErrorClass, m.ErrorClass)
+	m.LastError = cmp.Or(r.LastError, m.LastError)
+	switch r.State {
+	case relay.Pending:
+		m.DueAt = now.Add(r.Delay)
+	case relay.Finished:
+		m.DoneAt, m.Result = now, r.Result
+	case relay.Failed:
+		m.FailedAt, m.Reason = now, r.Reason
+		if r.Reason == relay.Expired {
+			m.ResolvedAt = now
+		}
+	case relay.InFlight: // no settlement leads there
+	}
+}
+
+// record adds the row of outbox_attempt that goes with a settlement, if one does.
+func (t *Table) record(m *message, r relay.Row, relayName string, now time.Time) {
+	if !r.Recorded() {
+		return
+	}
+	t.attempts[m.ID] = append(t.attempts[m.ID], Attempt{
+		Life: m.Replays, Attempt: m.Attempts, Relay: relayName, StartedAt: now.Add(-r.Took), Duration: r.Took,
+		Outcome: r.What, ErrorClass: r.ErrorClass, Error: r.LastError, Answer: r.Answer,
+	})
+}
