@@ -1,0 +1,103 @@
+package kafka
+
+import (
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/IBM/sarama"
+	"github.com/outboxd/outboxd/relay"
+)
+
+// Names of the headers that are ours. conventions section 1.
+const (
+	headerID            = "id"
+	headerType          = "type"
+	headerSchemaVersion = "schema_version"
+	headerContentType   = "content-type"
+	headerTraceparent   = "traceparent"
+)
+
+// maxWarned bounds how many types a headers remembers to have warned of.
+const maxWarned = 1000
+
+// headers makes the headers of records, and warns once of each type whose rows have a header that is ours to set.
+type headers struct {
+	log    *slog.Logger
+	mu     sync.Mutex
+	warned map[string]bool // by type
+}
+
+func newHeaders(log *slog.Logger) *headers { return &headers{log: log, warned: map[string]bool{}} }
+
+// of gives the headers of m: ours first, then the row's, in their order.
+func (h *headers) of(m *relay.Message) []sarama.RecordHeader {
+	list := make([]sarama.RecordHeader, 0, 5+len(m.Headers))
+	add := func(name, value string) {
+		list = append(list, sarama.RecordHeader{Key: []byte(name), Value: []byte(value)})
+	}
+	add(headerID, m.WireKey)
+	add(headerType, m.Type)
+	add(headerSchemaVersion, strconv.Itoa(m.SchemaVersion))
+	if m.ContentType != "" {
+		add(headerContentType, m.ContentType)
+	}
+	if isTraceparent(m.Traceparent) {
+		add(headerTraceparent, m.Traceparent)
+	}
+	for _, row := range m.Headers {
+		if isReserved(row.Name) {
+			h.warn(m.Type, row.Name)
+			continue
+		}
+		add(row.Name, row.Value)
+	}
+	return list
+}
+
+func (h *headers) warn(kind, name string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.warned[kind] || len(h.warned) >= maxWarned {
+		return
+	}
+	h.warned[kind] = true
+	h.log.Warn("a row's header is not sent, since the relay sets headers of that name itself; use another name",
+		"type", kind, "header", name)
+}
+
+// isReserved tells whether a header of that name is ours, or a standard's that we follow, in whatever case.
+func isReserved(name string) bool {
+	switch lower := strings.ToLower(name); lower {
+	case headerID, headerType, headerSchemaVersion, headerContentType, headerTraceparent:
+		return true
+	default:
+		for _, prefix := range []string{"ce-", "ce_", "cloudevents", "webhook-", "outbox-", "nats-"} {
+			if strings.HasPrefix(lower, prefix) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// isTraceparent tells whether s is a traceparent of version 00: two ids in lower-case hexadecimal that are not all zero,
+// and flags (W3C Trace Context).
+func isTraceparent(s string) bool {
+	const zeros = "00000000000000000000000000000000"
+	if len(s) != 55 || s[:3] != "00-" || s[35] != '-' || s[52] != '-' {
+		return false
+	}
+	trace, span, flags := s[3:35], s[36:52], s[53:]
+	return isHex(trace) && isHex(span) && isHex(flags) && trace != zeros && span != zeros[:16]
+}
+
+func isHex(s string) bool {
+	for i := range len(s) {
+		if (s[i] < '0' || s[i] > '9') && (s[i] < 'a' || s[i] > 'f') {
+			return false
+		}
+	}
+	return true
+}
