@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -100,12 +101,14 @@ func (e *Error) Unwrap() error { return e.err }
 // wrap puts a fault of the named statement into our words; nil stays nil, and what is wrapped already stays as it is.
 func wrap(query string, err error) error {
 	var known *Error
-	if err == nil || errors.As(err, &known) {
+	var ours *refusal
+	if err == nil || errors.As(err, &known) || errors.As(err, &ours) {
 		return err
 	}
 	e := &Error{Query: query, err: err}
 	var server *pq.Error
 	var address *net.OpError
+	var certificate *tls.CertificateVerificationError
 	switch {
 	case errors.As(err, &server):
 		e.Code = string(server.Code)
@@ -114,10 +117,12 @@ func wrap(query string, err error) error {
 		e.Class, e.words = Cancelled, "no answer in time"
 	case errors.Is(err, pq.ErrSSLNotSupported):
 		e.Class, e.words = Login, "the server has no TLS: enable it, or say sslmode=disable in the database URL"
+	case errors.As(err, &certificate):
+		e.Class, e.words = Login, "the server's certificate is not trusted for this host: set sslrootcert in the database URL"
 	case errors.As(err, &address) && address.Op == "dial" && address.Addr != nil:
 		e.Class, e.words = Away, "the database at "+address.Addr.String()+" does not answer"
 	default:
-		e.Class, e.words = Away, "the connection to the database failed"
+		e.Class, e.words = Away, "the connection to the database failed, or the server is a standby"
 	}
 	return e
 }
@@ -145,4 +150,24 @@ func sqlState(err error) string {
 		return string(server.Code)
 	}
 	return ""
+}
+
+// What a refusal is about, for errors.Is. Waiting mends none of them.
+var (
+	ErrServer = errors.New("unsuitable database server")
+	ErrShape  = errors.New("table of another shape")
+	ErrRights = errors.New("missing rights")
+)
+
+// refusal is an error of ours, found by looking at the database.
+type refusal struct {
+	kind error
+	text string
+}
+
+func (r *refusal) Error() string { return r.text }
+func (r *refusal) Unwrap() error { return r.kind }
+
+func refuse(kind error, format string, args ...any) error {
+	return &refusal{kind: kind, text: fmt.Sprintf(format, args...)}
 }

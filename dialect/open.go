@@ -26,6 +26,8 @@ type Options struct {
 type DB struct {
 	work     *sqlx.DB // claim, load, settle
 	keep     *sqlx.DB // renew, watch, reclaim, finish, beat, and what people ask
+	relay    string
+	lease    time.Duration
 	pooler   bool
 	schema   string
 	settings string // pooler only: SET LOCAL of what a direct connection has from its start
@@ -47,7 +49,7 @@ func Open(o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := &DB{pooler: o.Pooler, schema: o.Schema}
+	db := &DB{relay: o.Name, lease: o.Lease, pooler: o.Pooler, schema: o.Schema}
 	limits := limitsOf(o.Lease)
 	if o.Pooler {
 		db.settings = limits.setLocal()
@@ -89,13 +91,13 @@ func pool(config pq.Config, o Options, limits limits, connections int) (*sqlx.DB
 	return db, nil
 }
 
-// once runs one autocommitted statement: by itself on a direct connection, whose session has all settings, and in a
-// transaction of its own behind a pooler.
-func (d *DB) once(ctx context.Context, pool *sqlx.DB, f func(sqlx.ExtContext) error) error {
+// read runs queries that only look: as they are on a direct connection, whose session has all settings, and in a
+// transaction behind a pooler.
+func (d *DB) read(ctx context.Context, f func(sqlx.ExtContext) error) error {
 	if !d.pooler {
-		return f(pool)
+		return f(d.keep)
 	}
-	return d.transaction(ctx, pool, func(tx *sqlx.Tx) error { return f(tx) })
+	return d.transaction(ctx, d.keep, func(tx *sqlx.Tx) error { return f(tx) })
 }
 
 // transaction runs f in a READ COMMITTED transaction under the settings of a relay's session. It commits if f returns no

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jmoiron/sqlx"
 	_ "github.com/lib/pq"
@@ -88,4 +89,18 @@ func (d testDatabase) exec(t testing.TB, query string, args ...any) {
 	if _, err := d.db.Exec(query, args...); err != nil {
 		t.Fatalf("%v, in: %.200s", err, query)
 	}
+}
+
+// eventually asks until f is true, and fails the test after a minute.
+func eventually(t testing.TB, what string, f func() bool) {
+	t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for range 6000 {
+		if f() {
+			return
+		}
+		<-tick.C
+	}
+	t.Fatalf("waited a minute for %s", what)
 }

@@ -1,0 +1,15 @@
+-- Removes all that the migrations of outboxd made, and every message with it. Nothing else is touched: what depends on
+-- these tables makes the file fail.
+
+BEGIN;
+DROP FUNCTION IF EXISTS /*schema.*/outbox_write(text, text, text, text, text, interval, uuid);
+DROP TABLE IF EXISTS /*schema.*/outbox;
+DROP TABLE IF EXISTS /*schema.*/outbox_lease;
+DROP TABLE IF EXISTS /*schema.*/outbox_attempt;
+DROP TABLE IF EXISTS /*schema.*/outbox_operation;
+DROP TABLE IF EXISTS /*schema.*/outbox_correction;
+DROP TABLE IF EXISTS /*schema.*/outbox_control;
+DROP TABLE IF EXISTS /*schema.*/outbox_relay;
+DROP TABLE IF EXISTS /*schema.*/outbox_version;
+DROP FUNCTION IF EXISTS /*schema.*/outbox_uuid7();
+COMMIT;
