@@ -26,8 +26,6 @@ type Options struct {
 type DB struct {
 	work     *sqlx.DB // claim, load, settle
 	keep     *sqlx.DB // renew, watch, reclaim, finish, beat, and what people ask
-	relay    string
-	lease    time.Duration
 	pooler   bool
 	schema   string
 	settings string // pooler only: SET LOCAL of what a direct connection has from its start
@@ -49,7 +47,7 @@ func Open(o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := &DB{relay: o.Name, lease: o.Lease, pooler: o.Pooler, schema: o.Schema}
+	db := &DB{pooler: o.Pooler, schema: o.Schema}
 	limits := limitsOf(o.Lease)
 	if o.Pooler {
 		db.settings = limits.setLocal()
