@@ -1,0 +1,133 @@
+package main
+
+import (
+	"os"
+	"time"
+
+	"github.com/outboxd/outboxd/relay"
+)
+
+// config is the whole configuration. Every field is a key of the file; some can come from the environment too
+// (config_env.go). The decoder reads the yaml tags, and so does `config show`.
+type config struct {
+	Database     databaseConfig               `yaml:"database,omitempty"`
+	Relay        relayConfig                  `yaml:"relay,omitempty"`
+	HTTP         httpConfig                   `yaml:"http,omitempty"`
+	Log          logConfig                    `yaml:"log,omitempty"`
+	Destinations map[string]destinationConfig `yaml:"destinations,omitempty"`
+	Routes       []routeConfig                `yaml:"routes,omitempty"`
+}
+
+type databaseConfig struct {
+	URL      Secret `yaml:"url,omitempty"`
+	URLFile  string `yaml:"url_file,omitempty"`
+	URLEnv   string `yaml:"url_env,omitempty"`
+	Schema   string `yaml:"schema,omitempty"`   // empty: as the connection's search_path says
+	Pooler   string `yaml:"pooler,omitempty"`   // transaction: no prepared statements and no state of a session
+	Insecure bool   `yaml:"insecure,omitempty"` // no TLS although the server is not on this host
+	Migrate  bool   `yaml:"migrate,omitempty"`  // run brings the schema up to date before it starts
+}
+
+func (d databaseConfig) source() secretSource { return secretSource{d.URL, d.URLFile, d.URLEnv} }
+
+type relayConfig struct {
+	Name        string        `yaml:"name,omitempty"`
+	Lease       time.Duration `yaml:"lease,omitempty"`
+	StopTimeout time.Duration `yaml:"stop_timeout,omitempty"`
+}
+
+type httpConfig struct {
+	Listen string `yaml:"listen,omitempty"` // of health checks and metrics; "off" for none
+}
+
+type logConfig struct {
+	Level  string `yaml:"level,omitempty"`  // debug, info, warn or error
+	Format string `yaml:"format,omitempty"` // text, json, or auto: text on a terminal
+}
+
+// destinationConfig has exactly one kind, Kafka or Stdout.
+type destinationConfig struct {
+	Kafka   *kafkaConfig  `yaml:"kafka,omitempty"`
+	Stdout  *stdoutConfig `yaml:"stdout,omitempty"`
+	Width   int           `yaml:"width,omitempty"`
+	Timeout time.Duration `yaml:"timeout,omitempty"` // of one send, where the route says nothing
+	Breaker breakerConfig `yaml:"breaker,omitempty"`
+}
+
+type stdoutConfig struct{}
+
+type kafkaConfig struct {
+	Brokers          []string    `yaml:"brokers,omitempty"`
+	Topic            string      `yaml:"topic,omitempty"` // may hold {routing_key} and {type}
+	TLS              *tlsConfig  `yaml:"tls,omitempty"`
+	SASL             *saslConfig `yaml:"sasl,omitempty"`
+	Insecure         bool        `yaml:"insecure,omitempty"` // permits what would show a secret on the way, or any certificate
+	Version          string      `yaml:"version,omitempty"`
+	ClientID         string      `yaml:"client_id,omitempty"`
+	Compression      string      `yaml:"compression,omitempty"`
+	MaxMessageBytes  int         `yaml:"max_message_bytes,omitempty"`
+	TombstoneOnEmpty bool        `yaml:"tombstone_on_empty,omitempty"`
+}
+
+type tlsConfig struct {
+	CAFile             string `yaml:"ca_file,omitempty"`
+	CertFile           string `yaml:"cert_file,omitempty"`
+	KeyFile            string `yaml:"key_file,omitempty"`
+	ServerName         string `yaml:"server_name,omitempty"`
+	InsecureSkipVerify bool   `yaml:"insecure_skip_verify,omitempty"`
+}
+
+type saslConfig struct {
+	Mechanism    string `yaml:"mechanism,omitempty"`
+	Username     string `yaml:"username,omitempty"`
+	Password     Secret `yaml:"password,omitempty"`
+	PasswordFile string `yaml:"password_file,omitempty"`
+	PasswordEnv  string `yaml:"password_env,omitempty"`
+	TokenFile    string `yaml:"token_file,omitempty"` // of OAUTHBEARER, read anew for every connection
+}
+
+func (s saslConfig) source() secretSource {
+	return secretSource{s.Password, s.PasswordFile, s.PasswordEnv}
+}
+
+type breakerConfig struct {
+	Run   int           `yaml:"run,omitempty"`
+	Pause time.Duration `yaml:"pause,omitempty"`
+	Cap   time.Duration `yaml:"cap,omitempty"`
+}
+
+type routeConfig struct {
+	Match   string                  `yaml:"match,omitempty"`
+	To      string                  `yaml:"to,omitempty"`
+	Ordered bool                    `yaml:"ordered,omitempty"`
+	Policy  policyConfig            `yaml:",inline"`
+	Types   map[string]policyConfig `yaml:"types,omitempty"`
+}
+
+// policyConfig says of a route, or of a type in it, what a message may cost. What a type leaves out, its route says.
+type policyConfig struct {
+	Budget   int           `yaml:"budget,omitempty"`
+	Timeout  time.Duration `yaml:"timeout,omitempty"`
+	Base     time.Duration `yaml:"base,omitempty"`
+	Cap      time.Duration `yaml:"cap,omitempty"`
+	Versions []int         `yaml:"versions,omitempty"`
+}
+
+// defaultConfig is what holds where neither file nor environment says anything. What is missing here has its default in
+// package relay.
+func defaultConfig() config {
+	return config{
+		Relay: relayConfig{Name: defaultName(), Lease: relay.DefaultLease, StopTimeout: relay.DefaultStopTimeout},
+		HTTP:  httpConfig{Listen: ":9465"},
+		Log:   logConfig{Level: "info", Format: "auto"},
+	}
+}
+
+// defaultName is the host's name: in Kubernetes that is the pod's, and so unique. Two relays on one host need names.
+func defaultName() string {
+	host, err := os.Hostname()
+	if err != nil || host == "" {
+		return "outboxd"
+	}
+	return host
+}

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/outboxd/outboxd/relay"
+	"github.com/outboxd/outboxd/relay/sink/kafka"
+	"github.com/outboxd/outboxd/relay/sink/stdout"
+)
+
+// Sends under way at once, where the configuration says nothing. Kafka batches what is under way: four claims' worth.
+const (
+	kafkaWidth  = 2000
+	stdoutWidth = 500
+)
+
+// parts is what a sink may be made with.
+type parts struct {
+	env lookup
+	out io.Writer // of the stdout sink
+	log *slog.Logger
+}
+
+// buildRelay makes the relay's configuration, all but its database, log and observer. A secret that cannot be read is a
+// mistake of the configuration. Nothing is connected to.
+func buildRelay(l *loaded, p parts) (relay.Config, error) {
+	if err := l.wantsWork(); err != nil {
+		return relay.Config{}, err
+	}
+	c := l.config
+	rc := relay.Config{
+		Name: c.Relay.Name, Lease: c.Relay.Lease, StopTimeout: c.Relay.StopTimeout,
+		Host: defaultName(), Version: builtFrom().Version, ConfigHash: c.hash(),
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Destinations)) {
+		d, err := l.destination(name, c.Destinations[name], p)
+		if err != nil {
+			return relay.Config{}, errors.Join(err, closeSinks(rc))
+		}
+		rc.Destinations = append(rc.Destinations, d)
+	}
+	for i := range c.Routes {
+		r := &c.Routes[i]
+		route := relay.Route{Match: r.Match, To: r.To, Policy: l.policy(r, ""), Types: map[string]relay.Policy{}}
+		for name := range r.Types {
+			route.Types[name] = l.policy(r, name)
+		}
+		rc.Routes = append(rc.Routes, route)
+	}
+	return rc, nil
+}
+
+// wantsWork refuses a configuration that is well written and has nothing to do.
+func (l *loaded) wantsWork() error {
+	switch c := l.config; {
+	case len(c.Destinations) == 0:
+		l.fail("destinations", "there is none; name one in the file, or set %s", envBrokers)
+	case len(c.Routes) == 0:
+		l.fail("routes", `there is none, so nothing would be sent; add one, such as {match: "*", to: %s}`,
+			slices.Sorted(maps.Keys(c.Destinations))[0])
+	default:
+		return nil
+	}
+	return &configError{file: l.file, problems: l.problems}
+}
+
+func (l *loaded) destination(name string, d destinationConfig, p parts) (relay.Destination, error) {
+	rd := relay.Destination{Name: name, Width: d.Width,
+		Breaker: relay.BreakerConfig{Run: d.Breaker.Run, Pause: d.Breaker.Pause, Cap: d.Breaker.Cap}}
+	var err error
+	switch {
+	case d.Kafka != nil:
+		rd.PerKey = true
+		rd.Width = orElse(d.Width, kafkaWidth)
+		rd.Sink, err = l.kafkaSink(join("destinations", name)+".kafka", d.Kafka, p)
+	case d.Stdout != nil:
+		rd.Width = orElse(d.Width, stdoutWidth)
+		rd.Sink = stdout.New(p.out)
+	}
+	return rd, err
+}
+
+func (l *loaded) kafkaSink(path string, k *kafkaConfig, p parts) (relay.Sink, error) {
+	c := k.sink()
+	if k.SASL != nil {
+		password, err := k.SASL.source().read(p.env)
+		if err != nil {
+			l.fail(path+".sasl", "password: %s", err)
+			return nil, &configError{file: l.file, problems: l.problems}
+		}
+		c.SASL.Password = password.Reveal()
+	}
+	sink, err := kafka.New(c, p.log)
+	if err != nil {
+		l.fail(path, "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
+		return nil, &configError{file: l.file, problems: l.problems}
+	}
+	return sink, nil
+}
+
+// sink is the sink's configuration without the password.
+func (k *kafkaConfig) sink() kafka.Config {
+	c := kafka.Config{Brokers: k.Brokers, Topic: k.Topic, Insecure: k.Insecure, Version: k.Version, ClientID: k.ClientID,
+		Compression: k.Compression, MaxMessageBytes: k.MaxMessageBytes, TombstoneOnEmpty: k.TombstoneOnEmpty}
+	if t := k.TLS; t != nil {
+		c.TLS = &kafka.TLS{CAFile: t.CAFile, CertFile: t.CertFile, KeyFile: t.KeyFile, ServerName: t.ServerName,
+			InsecureSkipVerify: t.InsecureSkipVerify}
+	}
+	if s := k.SASL; s != nil {
+		c.SASL = &kafka.SASL{Mechanism: s.Mechanism, Username: s.Username, TokenFile: s.TokenFile}
+	}
+	return c
+}
+
+// validateKafka lets the sink check its own settings, and gives each mistake its place in the file.
+func (l *loaded) validateKafka(path string, k *kafkaConfig) {
+	c := k.sink()
+	if c.SASL != nil {
+		c.SASL.Password = masked // it is somewhere; whether it can be read, the start says
+	}
+	for _, line := range strings.Split(errorText(c.Validate()), "\n") {
+		if key, words, found := strings.Cut(strings.TrimPrefix(line, "kafka."), ": "); found {
+			l.fail(path+"."+key, "%s", words)
+		}
+	}
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// policy is the policy of a route, or of a type in it: what the type leaves out, the route says, then the destination,
+// then the relay's defaults.
+func (l *loaded) policy(r *routeConfig, kind string) relay.Policy {
+	t, p := r.Types[kind], r.Policy
+	versions := p.Versions
+	if t.Versions != nil {
+		versions = t.Versions
+	}
+	return relay.Policy{
+		Budget:   orElse(t.Budget, p.Budget, relay.DefaultBudget),
+		Timeout:  orElse(t.Timeout, p.Timeout, l.config.Destinations[r.To].Timeout, relay.DefaultTimeout),
+		Base:     orElse(t.Base, p.Base, relay.DefaultBase),
+		Cap:      orElse(t.Cap, p.Cap, relay.DefaultCap),
+		Versions: versions,
+	}
+}
+
+// orElse returns the first value that is not zero.
+func orElse[T comparable](values ...T) T {
+	var zero T
+	for _, v := range values {
+		if v != zero {
+			return v
+		}
+	}
+	return zero
+}
+
+// hash tells configurations apart that route or send differently; secrets are no part of it.
+func (c config) hash() string {
+	text, err := yaml.Marshal(struct {
+		Destinations map[string]destinationConfig `yaml:"destinations"`
+		Routes       []routeConfig                `yaml:"routes"`
+	}{c.Destinations, c.Routes})
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(text))[:12]
+}

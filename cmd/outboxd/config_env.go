@@ -1,0 +1,124 @@
+package main
+
+import (
+	"reflect"
+	"strings"
+)
+
+// lookup reads the environment, as os.LookupEnv does.
+type lookup func(name string) (string, bool)
+
+// The variables of the zero-configuration start and of the database, which are more than a field each.
+const (
+	envConfig       = "OUTBOXD_CONFIG"
+	envDatabase     = "OUTBOXD_DATABASE_URL"
+	envDatabaseFile = "OUTBOXD_DATABASE_URL_FILE"
+	envFallback     = "DATABASE_URL"
+	envBrokers      = "OUTBOXD_KAFKA_BROKERS"
+	envTopic        = "OUTBOXD_KAFKA_TOPIC"
+
+	defaultTopic = "outbox.event.{routing_key}" // as Debezium's router names it
+)
+
+// envFields are the variables that set one field each. They win over the file.
+func envFields() [][2]string {
+	return [][2]string{
+		{"OUTBOXD_DATABASE_SCHEMA", "database.schema"},
+		{"OUTBOXD_DATABASE_POOLER", "database.pooler"},
+		{"OUTBOXD_DATABASE_INSECURE", "database.insecure"},
+		{"OUTBOXD_MIGRATE", "database.migrate"},
+		{"OUTBOXD_RELAY_NAME", "relay.name"},
+		{"OUTBOXD_RELAY_LEASE", "relay.lease"},
+		{"OUTBOXD_RELAY_STOP_TIMEOUT", "relay.stop_timeout"},
+		{"OUTBOXD_LISTEN", "http.listen"},
+		{"OUTBOXD_LOG_LEVEL", "log.level"},
+		{"OUTBOXD_LOG_FORMAT", "log.format"},
+	}
+}
+
+// overlay puts the environment over what the file said. An empty variable is one that is not set.
+func (l *loaded) overlay(env lookup) {
+	for _, pair := range envFields() {
+		name, path := pair[0], pair[1]
+		text, there := get(env, name)
+		if !there {
+			continue
+		}
+		if err := setText(fieldAt(reflect.ValueOf(&l.config).Elem(), path), text); err != nil {
+			l.fail(name, "%s", err)
+			continue
+		}
+		l.origins[path] = "environment " + name
+	}
+	l.overlayDatabase(env)
+	l.overlayKafka(env)
+}
+
+// overlayDatabase takes the database's URL from the environment; DATABASE_URL counts only where nothing else is said.
+func (l *loaded) overlayDatabase(env lookup) {
+	url, hasURL := get(env, envDatabase)
+	file, hasFile := get(env, envDatabaseFile)
+	fallback, hasFallback := get(env, envFallback)
+	db := &l.config.Database
+	switch {
+	case hasURL && hasFile:
+		l.fail(envDatabase, "%s is set too; keep one of them", envDatabaseFile)
+	case hasURL:
+		db.URL, db.URLFile, db.URLEnv = Secret{url}, "", ""
+		l.origins["database.url"] = "environment " + envDatabase
+	case hasFile:
+		db.URL, db.URLFile, db.URLEnv = Secret{}, file, ""
+		l.origins["database.url_file"] = "environment " + envDatabaseFile
+	case hasFallback && db.source().given() == 0:
+		db.URL = Secret{fallback}
+		l.origins["database.url"] = "environment " + envFallback
+	}
+}
+
+// overlayKafka makes destination and route out of the brokers, where the file has neither.
+func (l *loaded) overlayKafka(env lookup) {
+	brokers, hasBrokers := get(env, envBrokers)
+	topic, hasTopic := get(env, envTopic)
+	switch {
+	case !hasBrokers && !hasTopic:
+		return
+	case len(l.config.Destinations)+len(l.config.Routes) > 0:
+		l.fail(envBrokers, "it makes a destination and a route only where the file has none; unset it and %s, or take "+
+			"destinations and routes out of the file", envTopic)
+		return
+	case !hasBrokers:
+		l.fail(envTopic, "it needs %s beside it", envBrokers)
+		return
+	}
+	kafka := kafkaConfig{Brokers: splitList(brokers), Topic: defaultTopic}
+	l.origins["destinations.kafka.kafka.brokers"] = "environment " + envBrokers
+	if hasTopic {
+		kafka.Topic = topic
+		l.origins["destinations.kafka.kafka.topic"] = "environment " + envTopic
+	}
+	l.config.Destinations = map[string]destinationConfig{"kafka": {Kafka: &kafka}}
+	l.config.Routes = []routeConfig{{Match: "*", To: "kafka"}}
+}
+
+func get(env lookup, name string) (string, bool) {
+	text, _ := env(name)
+	return text, text != ""
+}
+
+func splitList(text string) []string {
+	var out []string
+	for part := range strings.SplitSeq(text, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			out = append(out, part)
+		}
+	}
+	return out
+}
+
+// fieldAt returns the field of a path through sections, such as relay.lease.
+func fieldAt(v reflect.Value, path string) reflect.Value {
+	for key := range strings.SplitSeq(path, ".") {
+		v = fieldsOf(v)[key]
+	}
+	return v
+}

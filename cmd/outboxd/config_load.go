@@ -1,0 +1,70 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// loaded is a configuration with the place that each value came from.
+type loaded struct {
+	config   config
+	file     string
+	decoder  *decoder
+	origins  map[string]string // by path, where it is neither the file nor a default
+	problems problems
+	warnings []string
+}
+
+// load reads the file, if there is one, then the environment over it, and checks the whole. The configuration comes back
+// beside an error too, as far as it could be read.
+func load(file string, env lookup) (*loaded, error) {
+	l := &loaded{config: defaultConfig(), file: file, decoder: &decoder{}, origins: map[string]string{}}
+	if file != "" {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return l, &configError{problems: problems{{text: fileError(err).Error()}}}
+		}
+		l.decoder = decode(text, &l.config)
+		l.problems = l.decoder.problems
+	}
+	l.overlay(env)
+	l.check()
+	if len(l.problems) > 0 {
+		return l, &configError{file: file, problems: l.problems}
+	}
+	return l, nil
+}
+
+// fail notes a mistake at a key's path: with its place in the file, or that of the nearest section around it, or with the
+// variable that the value came from.
+func (l *loaded) fail(path, format string, args ...any) {
+	if l.decoder.broken[path] {
+		return
+	}
+	at := path
+	for l.decoder.at[at].line == 0 && l.origins[at] == "" && at != "" {
+		at = at[:max(strings.LastIndexAny(at, ".["), 0)]
+	}
+	p := problem{place: l.decoder.at[at], path: path, text: fmt.Sprintf(format, args...)}
+	if from := l.origins[at]; from != "" {
+		p.place = place{}
+		p.text += " (it comes from the " + from + ")"
+	}
+	l.problems = append(l.problems, p)
+}
+
+// set tells whether the file or the environment gives a value for the path.
+func (l *loaded) set(path string) bool { return l.decoder.at[path].line > 0 || l.origins[path] != "" }
+
+// origin says where the value at a path came from.
+func (l *loaded) origin(path string) string {
+	if from := l.origins[path]; from != "" {
+		return from
+	}
+	if at := l.decoder.at[path]; at.line > 0 {
+		return l.file + ":" + strconv.Itoa(at.line)
+	}
+	return "default"
+}

@@ -1,0 +1,221 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// environment makes a lookup of pairs NAME=value.
+func environment(pairs ...string) lookup {
+	return func(name string) (string, bool) {
+		for _, pair := range pairs {
+			if key, value, _ := strings.Cut(pair, "="); key == name {
+				return value, true
+			}
+		}
+		return "", false
+	}
+}
+
+// cli runs one command line in process, with nothing in the environment but env.
+func cli(t *testing.T, env lookup, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, err bytes.Buffer
+	p := &program{env: env, stdin: strings.NewReader(""), stdout: &out, stderr: &err}
+	code = p.run(t.Context(), args)
+	return code, out.String(), err.String()
+}
+
+func TestGoodConfiguration(t *testing.T) {
+	t.Parallel()
+	files, _ := filepath.Glob("testdata/config/good/*.yaml")
+	if len(files) == 0 {
+		t.Fatal("no file")
+	}
+	for _, file := range files {
+		if _, err := load(file, environment()); err != nil {
+			t.Errorf("%s: %s", file, err)
+		}
+	}
+}
+
+// TestBadConfiguration holds the message of every mistake, and that each ends in exit code 3.
+func TestBadConfiguration(t *testing.T) {
+	t.Parallel()
+	files, _ := filepath.Glob("testdata/config/bad/*.yaml")
+	if len(files) < 40 {
+		t.Fatalf("%d files", len(files))
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
+			t.Parallel()
+			code, stdout, stderr := cli(t, environment(), "config", "validate", "-c", file)
+			if code != exitConfiguration || stdout != "" {
+				t.Errorf("exit %d, stdout %q", code, stdout)
+			}
+			if strings.Contains(stderr, "hunter2") {
+				t.Errorf("it shows the secret: %s", stderr)
+			}
+			golden(t, strings.TrimSuffix(file, ".yaml")+".golden", stderr)
+		})
+	}
+}
+
+func golden(t *testing.T, file, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestWholeConfiguration holds that each key of the file reaches its field.
+func TestWholeConfiguration(t *testing.T) {
+	t.Parallel()
+	l, err := load("testdata/config/good/whole.yaml", environment())
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := environment("SHOP_DATABASE=postgres://h/d", "SHOP_KAFKA_PASSWORD=x")
+	rc, err := buildRelay(l, parts{env: env, out: &bytes.Buffer{}, log: newLog(&bytes.Buffer{}, l.config.Log)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeSinks(rc)
+	if rc.Name != "shop-1" || rc.Lease != 2*time.Second || rc.StopTimeout != 40*time.Second {
+		t.Errorf("relay: %+v", rc)
+	}
+	orders, out := rc.Destinations[0], rc.Destinations[1]
+	if orders.Width != 100 || !orders.PerKey || orders.Breaker.Run != 10 || orders.Breaker.Pause != 2*time.Second ||
+		orders.Breaker.Cap != time.Minute || out.PerKey || out.Width != stdoutWidth {
+		t.Errorf("destinations: %+v", rc.Destinations)
+	}
+	route := rc.Routes[0]
+	charge, invoice := route.Types["charge_order"], route.Types["invoice.*"]
+	if route.Policy.Budget != 30 || charge.Budget != 25 || invoice.Budget != 30 || invoice.Timeout != 5*time.Second ||
+		charge.Base != 2*time.Second || charge.Cap != 30*time.Minute || len(charge.Versions) != 1 || len(invoice.Versions) != 2 {
+		t.Errorf("route: %+v", route)
+	}
+	if timeout := rc.Routes[2].Policy.Timeout; timeout != 20*time.Second {
+		t.Errorf("the destination's timeout does not reach the route: %s", timeout)
+	}
+	if k := l.config.Destinations["orders"].Kafka.sink(); k.Version != "3.6.0" || k.ClientID != "shop" || k.Compression != "zstd" ||
+		k.MaxMessageBytes != 1048576 || !k.TombstoneOnEmpty || k.TLS.ServerName != "kafka.internal" || k.SASL.Username != "shop" {
+		t.Errorf("kafka: %+v", k)
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "outboxd.yaml")
+	text := "database: {url_file: ./nowhere, schema: a}\nrelay: {lease: 10s}\nlog: {level: warn}\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l, err := load(file, environment("OUTBOXD_DATABASE_URL=postgres://h/d", "DATABASE_URL=postgres://other/d",
+		"OUTBOXD_RELAY_LEASE=2s", "OUTBOXD_MIGRATE=1", "OUTBOXD_LISTEN=off", "OUTBOXD_RELAY_NAME=r1",
+		"OUTBOXD_KAFKA_BROKERS=a:1, b:2", "OUTBOXD_KAFKA_TOPIC=t", "OUTBOXD_LOG_LEVEL="))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := l.config
+	if c.Database.URL.Reveal() != "postgres://h/d" || c.Database.URLFile != "" || c.Database.Schema != "a" || !c.Database.Migrate {
+		t.Errorf("database: %+v", c.Database)
+	}
+	if c.Relay.Lease != 2*time.Second || c.Relay.Name != "r1" || c.HTTP.Listen != "off" || c.Log.Level != "warn" {
+		t.Errorf("relay %+v http %+v log %+v", c.Relay, c.HTTP, c.Log)
+	}
+	k := c.Destinations["kafka"].Kafka
+	if k == nil || strings.Join(k.Brokers, " ") != "a:1 b:2" || k.Topic != "t" || c.Routes[0].Match != "*" || c.Routes[0].To != "kafka" {
+		t.Errorf("kafka: %+v, routes: %+v", k, c.Routes)
+	}
+	for path, want := range map[string]string{
+		"database.url": "environment OUTBOXD_DATABASE_URL", "database.schema": file + ":1", "relay.lease": "environment OUTBOXD_RELAY_LEASE",
+		"relay.stop_timeout": "default", "log.level": file + ":3", "destinations.kafka.kafka.brokers": "environment OUTBOXD_KAFKA_BROKERS",
+	} {
+		if got := l.origin(path); got != want {
+			t.Errorf("origin of %s: %q, want %q", path, got, want)
+		}
+	}
+}
+
+func TestEnvironmentMistakes(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		env  []string
+		file string
+		want string
+	}{
+		"two urls":              {env: []string{"OUTBOXD_DATABASE_URL=hunter2", "OUTBOXD_DATABASE_URL_FILE=f"}, want: "OUTBOXD_DATABASE_URL: OUTBOXD_DATABASE_URL_FILE is set too; keep one of them\n"},
+		"duration":              {env: []string{"OUTBOXD_RELAY_LEASE=30"}, want: "OUTBOXD_RELAY_LEASE: wants a duration with its unit, such as 500ms, 30s or 5m\n"},
+		"range":                 {env: []string{"OUTBOXD_RELAY_LEASE=1ms"}, want: "relay.lease: wants 1s to 1h (it comes from the environment OUTBOXD_RELAY_LEASE)\n"},
+		"boolean":               {env: []string{"OUTBOXD_MIGRATE=maybe"}, want: "OUTBOXD_MIGRATE: wants true or false\n"},
+		"topic without brokers": {env: []string{"OUTBOXD_KAFKA_TOPIC=t"}, want: "OUTBOXD_KAFKA_TOPIC: it needs OUTBOXD_KAFKA_BROKERS beside it\n"},
+		"broker without port":   {env: []string{"OUTBOXD_KAFKA_BROKERS=kafka"}, want: "destinations.kafka.kafka.brokers[0]: wants host:port, such as kafka:9092 (it comes from the environment OUTBOXD_KAFKA_BROKERS)\n"},
+		"brokers beside destinations": {env: []string{"OUTBOXD_KAFKA_BROKERS=kafka:9092"}, file: "testdata/config/good/whole.yaml",
+			want: "OUTBOXD_KAFKA_BROKERS: it makes a destination and a route only where the file has none; unset it and OUTBOXD_KAFKA_TOPIC, or take destinations and routes out of the file\n"},
+		"no such file": {file: "testdata/none.yaml", want: "cannot read testdata/none.yaml: no such file or directory\n"},
+		"nothing to do": {env: []string{"OUTBOXD_DATABASE_URL=postgres://h/d"},
+			want: "destinations: there is none; name one in the file, or set OUTBOXD_KAFKA_BROKERS\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			code, _, stderr := cli(t, environment(append(c.env, "OUTBOXD_CONFIG="+c.file)...), "config", "validate")
+			if code != exitConfiguration || !strings.HasSuffix(stderr, c.want) || strings.Contains(stderr, "hunter2") {
+				t.Errorf("exit %d: %q, want %q", code, stderr, c.want)
+			}
+		})
+	}
+}
+
+func TestZeroConfigurationIsEnough(t *testing.T) {
+	t.Parallel()
+	code, _, stderr := cli(t, environment("DATABASE_URL=postgres://h/d", "OUTBOXD_KAFKA_BROKERS=kafka:9092"), "config", "validate")
+	if code != exitOK {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "outboxd.yaml")
+	text := "destinations: {out: {stdout: {}, timeout: 2m}}\nroutes: [{match: '*', to: out, budget: 2}]\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, _, stderr := cli(t, environment(), "config", "validate", "-c", file)
+	for _, want := range []string{
+		"destinations.out.timeout: longer than relay.stop_timeout", "routes[0]: all its tries are over in less than 10 minutes",
+	} {
+		if code != exitOK || !strings.Contains(stderr, want) {
+			t.Errorf("exit %d: %q misses %q", code, stderr, want)
+		}
+	}
+}
+
+func TestMaskedShow(t *testing.T) {
+	t.Parallel()
+	env := environment("OUTBOXD_DATABASE_URL=postgres://u:hunter2@h/d", "OUTBOXD_KAFKA_BROKERS=kafka:9092")
+	for _, args := range [][]string{{"config", "show"}, {"config", "show", "--resolved"}, {"config", "show", "--resolved", "-o", "json"}} {
+		code, stdout, stderr := cli(t, env, args...)
+		if code != exitOK || !strings.Contains(stdout, masked) || strings.Contains(stdout+stderr, "hunter2") {
+			t.Errorf("%v: exit %d, %s%s", args, code, stdout, stderr)
+		}
+	}
+}
+

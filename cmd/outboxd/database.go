@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+	"github.com/outboxd/outboxd/dialect"
+)
+
+// sayEvery is how often a log tells that something is still waited for.
+const sayEvery = 10 * time.Second
+
+// openDatabase makes the pools for a relay, or with no name for a person's command. It connects to nothing yet.
+func (l *loaded) openDatabase(env lookup, relayName string, lease time.Duration) (*dialect.DB, error) {
+	c := l.config.Database
+	if c.source().given() == 0 {
+		return nil, failf(exitConfiguration, "no database: set %s or %s, or database.url_file in the configuration",
+			envDatabase, envDatabaseFile)
+	}
+	url, err := c.source().read(env)
+	if err != nil {
+		return nil, failf(exitConfiguration, "database URL: %w", err)
+	}
+	db, err := dialect.Open(dialect.Options{URL: url.Reveal(), Schema: c.Schema, Name: relayName, Lease: lease,
+		Insecure: c.Insecure, Pooler: c.Pooler == "transaction"})
+	if err != nil {
+		return nil, failf(exitConfiguration, "database: %w", err)
+	}
+	return db, nil
+}
+
+// open makes the connection of a person's command.
+func (p *program) open() (*dialect.DB, error) {
+	l, err := p.load()
+	if err != nil {
+		return nil, err
+	}
+	return l.openDatabase(p.env, "", 0)
+}
+
+// waiter waits until the database answers and its tables can be worked with.
+type waiter struct {
+	db      *dialect.DB
+	migrate func(context.Context) ([]string, error) // nil: somebody else does
+	health  *health
+	log     *slog.Logger
+	said    time.Time
+}
+
+// wait looks until the relay can start, or only once. It comes back with an error where waiting cannot help: no rights, a
+// wrong password, another product, a table of another shape, tables that are too new. A database that is away or not
+// migrated yet is waited for, with one line per 10 s.
+func (w *waiter) wait(ctx context.Context, once bool) error {
+	pace := backoff.NewExponentialBackOff()
+	pace.InitialInterval, pace.MaxInterval, pace.MaxElapsedTime = 200*time.Millisecond, 2*time.Second, 0
+	var limited backoff.BackOff = pace
+	if once {
+		limited = &backoff.StopBackOff{}
+	}
+	err := backoff.RetryNotify(func() error { return w.try(ctx) }, backoff.WithContext(limited, ctx), w.say)
+	if err != nil && ctx.Err() == nil {
+		return failf(exitDatabase, "%w", err)
+	}
+	w.health.waiting.Store(nil)
+	return ctx.Err()
+}
+
+func (w *waiter) say(err error, _ time.Duration) {
+	words := err.Error()
+	w.health.waiting.Store(&words)
+	if time.Since(w.said) >= sayEvery {
+		w.said = time.Now()
+		w.log.Warn("waiting for the database", "err", words)
+	}
+}
+
+// try looks once, and migrates if it is told to.
+func (w *waiter) try(ctx context.Context) error {
+	if w.migrate != nil {
+		applied, err := w.migrate(ctx)
+		if err != nil {
+			return lasting(err)
+		}
+		for _, name := range applied {
+			w.log.Info("migration applied", "name", name)
+		}
+	}
+	status, err := w.db.CheckSchema(ctx)
+	if err != nil {
+		return lasting(err)
+	}
+	switch status.State {
+	case dialect.SchemaCurrent:
+	case dialect.SchemaNewer:
+		w.log.Warn("the tables are newer than this outboxd, and admit it", "version", status.Version, "needed", status.Needed)
+	case dialect.SchemaRefused:
+		return backoff.Permanent(status.Err())
+	case dialect.SchemaNone, dialect.SchemaUnfinished:
+		return status.Err()
+	}
+	if err := w.db.CheckShape(ctx); err != nil {
+		return lasting(err)
+	}
+	return nil
+}
+
+// lasting marks an error that time alone does not mend.
+func lasting(err error) error {
+	switch dialect.ClassOf(err) {
+	case dialect.Away, dialect.Full, dialect.Locked, dialect.Deadlock, dialect.Conflict, dialect.Cancelled, dialect.ReadOnly,
+		dialect.Missing:
+		return err
+	}
+	return backoff.Permanent(err)
+}
+
+// migrate brings the tables up to date, over a connection of its own which has no time-outs of a relay, and names the
+// files that were applied.
+func (l *loaded) migrate(ctx context.Context, env lookup) (applied []string, err error) {
+	db, err := l.openDatabase(env, "", 0)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	return db.Migrate(ctx)
+}
+
+// databaseCode is the exit code of an error that a database query ended in.
+func databaseCode(err error) int {
+	switch dialect.ClassOf(err) {
+	case "":
+		if errors.Is(err, dialect.ErrServer) || errors.Is(err, dialect.ErrShape) {
+			return exitDatabase
+		}
+		return exitUnexpected
+	case dialect.Rights:
+		return exitNotAllowed
+	case dialect.Away, dialect.Full, dialect.Login, dialect.Missing, dialect.ReadOnly, dialect.Cancelled, dialect.Pooler:
+		return exitDatabase
+	}
+	return exitUnexpected
+}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// The exit codes that scripts may rely on.
+const (
+	exitOK            = 0 // also of an empty list
+	exitUnexpected    = 1
+	exitUsage         = 2
+	exitConfiguration = 3
+	exitNotFound      = 4
+	exitDatabase      = 6 // unreachable, or its schema is wrong
+	exitPartly        = 8 // some of it was done
+	exitNotAllowed    = 9
+)
+
+// failure is an error with the exit code that it ends in.
+type failure struct {
+	code int
+	err  error
+}
+
+func (f *failure) Error() string { return f.err.Error() }
+func (f *failure) Unwrap() error { return f.err }
+
+func failf(code int, format string, args ...any) error {
+	return &failure{code, fmt.Errorf(format, args...)}
+}
+
+func usagef(format string, args ...any) error { return failf(exitUsage, format, args...) }
+
+// exitCode maps what a command returned to the code of the process.
+func exitCode(ctx context.Context, err error) int {
+	var (
+		fail   *failure
+		config *configError
+		signal stopped
+	)
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &fail):
+		return fail.code
+	case errors.As(err, &config):
+		return exitConfiguration
+	case errors.As(context.Cause(ctx), &signal):
+		return signal.code()
+	}
+	return databaseCode(err)
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/outboxd/outboxd/relay"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+const (
+	databaseLimit = 30 * time.Second // since the database last answered, for readiness
+	minTickLimit  = time.Minute      // since a loop last went round, for liveness; more where the lease is long
+)
+
+// health answers /livez, /readyz and /metrics. None of them depends on a destination: one that is down is no reason to
+// restart the relay or to take it away.
+type health struct {
+	lease   time.Duration
+	running atomic.Pointer[relay.Relay] // nil while the database or its schema is waited for
+	waiting atomic.Pointer[string]      // why, in words
+}
+
+func (h *health) snapshot() relay.Snapshot {
+	if r := h.running.Load(); r != nil {
+		return r.Snapshot()
+	}
+	return relay.Snapshot{}
+}
+
+// live says which loop stands still. While the database is waited for, no loop runs and all is well.
+func (h *health) live() error {
+	limit := max(minTickLimit, 2*h.lease)
+	ticks := h.snapshot().Ticks
+	for _, loop := range slices.Sorted(maps.Keys(ticks)) {
+		if since := time.Since(ticks[loop]); since > limit {
+			return fmt.Errorf("loop %s stands still for %s", loop, since.Round(time.Second))
+		}
+	}
+	return nil
+}
+
+// ready says why the relay does not work: it waits for the database or its schema, or lost the database.
+func (h *health) ready() error {
+	if why := h.waiting.Load(); why != nil {
+		return fmt.Errorf("%s", *why)
+	}
+	if h.running.Load() == nil {
+		return fmt.Errorf("starting")
+	}
+	seen := h.snapshot().DatabaseSeen
+	if since := time.Since(seen); since > databaseLimit {
+		return fmt.Errorf("the database did not answer for more than %s", databaseLimit)
+	}
+	return nil
+}
+
+func (h *health) handler(m *metrics) http.Handler {
+	mux := http.NewServeMux()
+	probe := func(check func() error) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			if err := check(); err != nil {
+				http.Error(w, err.Error(), http.StatusServiceUnavailable)
+				return
+			}
+			fmt.Fprintln(w, "ok")
+		}
+	}
+	mux.HandleFunc("GET /livez", probe(h.live))
+	mux.HandleFunc("GET /readyz", probe(h.ready))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
+	return mux
+}
+
+// serve listens until stop is called. An address that is taken, by a second relay on the host, is a warning: the relay's
+// work does not hang on its health checks.
+func serve(ctx context.Context, listen string, handler http.Handler, log *slog.Logger) (stop func()) {
+	if listen == "off" {
+		return func() {}
+	}
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", listen)
+	if err != nil {
+		log.Warn("no health checks and no metrics: the address cannot be had; set http.listen to another one, or off",
+			"listen", listen, "err", err)
+		return func() {}
+	}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
+		IdleTimeout: time.Minute, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
+	log.Info("health checks and metrics", "listen", listener.Addr().String())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = server.Serve(listener) // it ends by Close only
+	}()
+	return func() {
+		_ = server.Close()
+		<-done
+	}
+}

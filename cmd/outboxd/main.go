@@ -1,0 +1,41 @@
+// Command outboxd is the relay daemon and its command line: it reads the configuration, plugs database, relay and
+// destinations together, and serves health checks and metrics. Start reading at run.go.
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	go func() {
+		cancel(stopped{<-signals})
+		os.Exit(stopped{<-signals}.code()) // a second signal ends the process at once
+	}()
+	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// run is the whole program but for signals and exit: it executes one command line and returns the exit code.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	p := &program{env: os.LookupEnv, stdin: stdin, stdout: stdout, stderr: stderr}
+	return p.run(ctx, args)
+}
+
+// stopped is the cause of a context that a signal ended.
+type stopped struct{ os.Signal }
+
+func (s stopped) Error() string { return "stopped by " + s.String() }
+
+// code is the shells' 128 and the signal's number.
+func (s stopped) code() int {
+	if number, ok := s.Signal.(syscall.Signal); ok {
+		return 128 + int(number)
+	}
+	return exitUnexpected
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"strings"
+	"time"
+
+	"github.com/outboxd/outboxd/relay"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+)
+
+// other stands for every type and routing key that the configuration does not name, so that no row can make a series.
+const other = "other"
+
+// metrics turns what the relay tells into series. Labels come from closed sets only.
+type metrics struct {
+	registry    *prometheus.Registry
+	types       map[string]bool
+	routingKeys map[string]bool
+
+	sends, failed, sendErrors, turned, claimed, lapses *prometheus.CounterVec
+	lost                                               prometheus.Counter
+	sendTook, untilDone                                *prometheus.HistogramVec
+	claimTook, settleTook                              prometheus.Histogram
+}
+
+// newMetrics registers all series. Those whose labels are known from the configuration exist at 0 from the start: an
+// alert on an increase sees the first one too.
+func newMetrics(c config, b build) *metrics {
+	m := &metrics{
+		registry: prometheus.NewRegistry(), types: map[string]bool{}, routingKeys: map[string]bool{},
+		sends:      counters("sends_total", "Sends by what they came to.", "type", "destination", "outcome"),
+		failed:     counters("failed_total", "Messages that ended failed.", "type", "destination", "reason"),
+		sendErrors: counters("send_errors_total", "Sends that were not done, by error class.", "destination", "error_class"),
+		turned:     counters("turned_back_total", "Messages sent back before the send.", "type", "cause"),
+		claimed:    counters("claimed_messages_total", "Messages claimed.", "routing_key"),
+		lapses:     counters("lapses_total", "Messages taken back from a dead lease.", "destination"),
+		lost: prometheus.NewCounter(prometheus.CounterOpts{Name: "outboxd_lease_lost_total",
+			Help: "Settlements that found their message under another lease."}),
+		sendTook:   histograms("send_duration_seconds", "How long a send took.", "type", "destination", "outcome"),
+		untilDone:  histograms("insert_to_done_seconds", "From created_at to done.", "type", "destination"),
+		claimTook:  histogram("claim_duration_seconds", "How long a claim took."),
+		settleTook: histogram("settle_duration_seconds", "How long a settlement took."),
+	}
+	info := prometheus.NewGauge(prometheus.GaugeOpts{Name: "outboxd_build_info", Help: "What runs; always 1.",
+		ConstLabels: prometheus.Labels{"version": b.Version, "commit": b.Commit, "goversion": b.Go}})
+	info.Set(1)
+	m.registry.MustRegister(m.sends, m.failed, m.sendErrors, m.turned, m.claimed, m.lapses, m.lost, m.sendTook,
+		m.untilDone, m.claimTook, m.settleTook, info, collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.start(c)
+	return m
+}
+
+// start makes the series that the configuration names.
+func (m *metrics) start(c config) {
+	m.claimed.WithLabelValues(other)
+	for _, r := range c.Routes {
+		if !strings.HasSuffix(r.Match, "*") {
+			m.routingKeys[r.Match] = true
+			m.claimed.WithLabelValues(r.Match)
+		}
+		m.startType(r.To, other)
+		for name := range r.Types {
+			if !strings.HasSuffix(name, "*") {
+				m.types[name] = true
+				m.startType(r.To, name)
+			}
+		}
+	}
+	for name := range c.Destinations {
+		m.lapses.WithLabelValues(name)
+	}
+}
+
+func (m *metrics) startType(destination, kind string) {
+	for _, outcome := range []relay.Kind{relay.KindDone, relay.KindRetry, relay.KindFail, relay.KindUnknown, relay.KindUnsent} {
+		m.sends.WithLabelValues(kind, destination, string(outcome))
+	}
+	for _, reason := range []relay.Reason{relay.Exhausted, relay.Rejected, relay.TooLarge, relay.Expired, relay.LeaseLost,
+		relay.Unknowable} {
+		m.failed.WithLabelValues(kind, destination, string(reason))
+	}
+	m.turned.WithLabelValues(kind, "no_policy")
+}
+
+// observe counts events. The relay calls it from several goroutines.
+func (m *metrics) observe(events []relay.Event) {
+	for _, e := range events {
+		switch e.Kind {
+		case relay.EventClaim:
+			m.claimed.WithLabelValues(known(m.routingKeys, e.RoutingKey)).Add(float64(e.Count))
+			m.claimTook.Observe(e.Took.Seconds())
+		case relay.EventSend:
+			m.observeSend(e)
+		case relay.EventSettle:
+			m.settleTook.Observe(e.Took.Seconds())
+		case relay.EventFinal:
+			m.observeFinal(e)
+		case relay.EventTurned:
+			m.turned.WithLabelValues(known(m.types, e.Type), e.Class).Inc()
+		case relay.EventLost:
+			m.lost.Inc()
+		case relay.EventLapse:
+			m.lapses.WithLabelValues(e.Destination).Add(float64(e.Count))
+		}
+	}
+}
+
+func (m *metrics) observeSend(e relay.Event) {
+	kind, outcome := known(m.types, e.Type), string(e.Outcome)
+	m.sends.WithLabelValues(kind, e.Destination, outcome).Inc()
+	m.sendTook.WithLabelValues(kind, e.Destination, outcome).Observe(e.Took.Seconds())
+	if e.Outcome != relay.KindDone {
+		m.sendErrors.WithLabelValues(e.Destination, e.Class).Inc()
+	}
+}
+
+func (m *metrics) observeFinal(e relay.Event) {
+	kind := known(m.types, e.Type)
+	if e.State == relay.Failed {
+		m.failed.WithLabelValues(kind, e.Destination, string(e.Reason)).Inc()
+		return
+	}
+	m.untilDone.WithLabelValues(kind, e.Destination).Observe(e.Age.Seconds())
+}
+
+// known bounds a label.
+func known(set map[string]bool, value string) string {
+	if set[value] {
+		return value
+	}
+	return other
+}
+
+func counters(name, help string, labels ...string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "outboxd_" + name, Help: help}, labels)
+}
+
+// buckets are the classic ones, for those who do not scrape native histograms.
+func buckets(name, help string) prometheus.HistogramOpts {
+	return prometheus.HistogramOpts{Name: "outboxd_" + name, Help: help,
+		Buckets:                     []float64{.001, .005, .01, .025, .1, .25, 1, 5, 10, 30, 60, 300},
+		NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 100, NativeHistogramMinResetDuration: time.Hour}
+}
+
+func histograms(name, help string, labels ...string) *prometheus.HistogramVec {
+	return prometheus.NewHistogramVec(buckets(name, help), labels)
+}
+
+func histogram(name, help string) prometheus.Histogram {
+	return prometheus.NewHistogram(buckets(name, help))
+}

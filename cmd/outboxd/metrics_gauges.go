@@ -1,0 +1,62 @@
+package main
+
+import (
+	"time"
+
+	"github.com/outboxd/outboxd/relay"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// gauges reads the relay's snapshot whenever somebody scrapes.
+type gauges struct {
+	snapshot func() relay.Snapshot
+
+	destinationState, inFlight, limit, databaseUp, lastTick *prometheus.Desc
+}
+
+func newGauges(snapshot func() relay.Snapshot) *gauges {
+	desc := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc("outboxd_"+name, help, labels, nil)
+	}
+	return &gauges{
+		snapshot:         snapshot,
+		destinationState: desc("destination_state", "1 for the state that the destination is in.", "destination", "state"),
+		inFlight:         desc("in_flight", "Sends under way of this relay.", "destination"),
+		limit:            desc("in_flight_limit", "Sends that may be under way at once.", "destination"),
+		databaseUp:       desc("db_up", "1 if the database answered within 30 seconds."),
+		lastTick:         desc("loop_last_tick_timestamp_seconds", "When a loop last went round.", "loop"),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (g *gauges) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{g.destinationState, g.inFlight, g.limit, g.databaseUp, g.lastTick} {
+		out <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (g *gauges) Collect(out chan<- prometheus.Metric) {
+	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
+		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+	}
+	s := g.snapshot()
+	for _, d := range s.Destinations {
+		for _, state := range []string{"ok", "ramp", "open"} {
+			gauge(g.destinationState, oneIf(d.State == state), d.Name, state)
+		}
+		gauge(g.inFlight, float64(d.InFlight), d.Name)
+		gauge(g.limit, float64(d.Limit), d.Name)
+	}
+	gauge(g.databaseUp, oneIf(time.Since(s.DatabaseSeen) < databaseLimit))
+	for loop, at := range s.Ticks {
+		gauge(g.lastTick, float64(at.UnixMilli())/1000, loop)
+	}
+}
+
+func oneIf(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/outboxd/outboxd/dialect"
+	"github.com/spf13/cobra"
+)
+
+func (p *program) migrateCommand() *cobra.Command {
+	cmd := group("migrate", "Make and inspect the tables of outboxd", "")
+	cmd.AddCommand(p.migrateUpCommand(), p.migrateStatusCommand(), p.migratePrintCommand())
+	return cmd
+}
+
+func (p *program) migrateUpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "up", Short: "Bring the tables to the version of this outboxd; safe to repeat", Args: noArgs(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			l, err := p.load()
+			if err != nil {
+				return err
+			}
+			applied, err := l.migrate(cmd.Context(), p.env)
+			if err != nil {
+				return err
+			}
+			if len(applied) == 0 {
+				fmt.Fprintln(p.stderr, "nothing to do: the tables are up to date")
+			}
+			for _, name := range applied {
+				fmt.Fprintln(p.stderr, "applied "+name)
+			}
+			return nil
+		},
+	}
+}
+
+// schemaRow is what `migrate status` prints, in the words of dialect.SchemaStatus.
+type schemaRow struct {
+	State   string `json:"state"`
+	Version int    `json:"version"`
+	Needed  int    `json:"needed"`
+	Server  string `json:"server"`
+}
+
+func (p *program) migrateStatusCommand() *cobra.Command {
+	var out output
+	cmd := &cobra.Command{
+		Use: "status", Short: "Say which version the tables have: exit 0 if a relay can work with them, else 6", Args: noArgs(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := out.check(); err != nil {
+				return err
+			}
+			db, err := p.open()
+			if err != nil {
+				return err
+			}
+			defer db.Close()
+			status, err := db.CheckSchema(cmd.Context())
+			if err != nil {
+				return err
+			}
+			row := schemaRow{string(status.State), status.Version, status.Needed, status.Server}
+			if err := rows(p.stdout, out, []schemaRow{row}); err != nil {
+				return err
+			}
+			if err := status.Err(); err != nil {
+				return failf(exitDatabase, "%w", err)
+			}
+			return nil
+		},
+	}
+	out.flag(cmd)
+	return cmd
+}
+
+func (p *program) migratePrintCommand() *cobra.Command {
+	var schema, script string
+	cmd := &cobra.Command{
+		Use: "print", Short: "Print the SQL of the migrations, for psql or another migration tool", Args: noArgs(),
+		Long: "print writes the migrations to the standard output; it needs neither configuration nor database. Each file\n" +
+			"inserts its own version row, so that Flyway, Alembic or a person can run it.",
+		RunE: func(*cobra.Command, []string) error {
+			if script != "" {
+				text, err := dialect.Script(script+".sql", schema)
+				if err != nil {
+					return usagef("--script: no script %q: roles or drop", script)
+				}
+				fmt.Fprint(p.stdout, text)
+				return nil
+			}
+			migrations, err := dialect.Migrations(schema)
+			if err != nil {
+				return usagef("--schema: %w", err)
+			}
+			for _, m := range migrations {
+				fmt.Fprintf(p.stdout, "-- %s\n%s\n", m.Name, strings.TrimRight(m.SQL, "\n"))
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&schema, "schema", "", "`name` of the schema; without it, the first of the search_path")
+	cmd.Flags().StringVar(&script, "script", "", "print another `script` instead: roles or drop")
+	return cmd
+}

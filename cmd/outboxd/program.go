@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// program is what every command works with: the streams, the environment and the flags that all commands share.
+type program struct {
+	env            lookup
+	stdin          io.Reader
+	stdout, stderr io.Writer
+
+	configFile string
+	logLevel   string
+}
+
+// run executes one command line. An error is printed here and nowhere else.
+func (p *program) run(ctx context.Context, args []string) int {
+	root := p.root()
+	root.SetArgs(args)
+	root.SetIn(p.stdin)
+	root.SetOut(p.stdout)
+	root.SetErr(p.stderr)
+	err := root.ExecuteContext(ctx)
+	if err != nil {
+		fmt.Fprintln(p.stderr, wording(err))
+	}
+	return exitCode(ctx, err)
+}
+
+// wording begins an error with the program's name; mistakes in a file begin with the file's, as editors read it.
+func wording(err error) string {
+	var config *configError
+	if errors.As(err, &config) {
+		return err.Error()
+	}
+	return "outboxd: " + err.Error()
+}
+
+func (p *program) root() *cobra.Command {
+	root := group("outboxd", "Transactional outbox relay: from an INSERT to done",
+		"outboxd takes the messages that applications wrote into the outbox table and sends them to their destinations.\n"+
+			"It is not a mail server.")
+	root.PersistentFlags().StringVarP(&p.configFile, "config", "c", "", "configuration `file` (or "+envConfig+")")
+	root.PersistentFlags().StringVar(&p.logLevel, "log-level", "", "debug, info, warn or error (or OUTBOXD_LOG_LEVEL)")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usagef("%s; see %s --help", err, cmd.CommandPath())
+	})
+	root.AddCommand(p.runCommand(), p.migrateCommand(), p.configCommand(), p.versionCommand())
+	return root
+}
+
+// group makes a command that only holds others. Without an argument it shows its help; an unknown one is a mistake.
+func group(use, short, long string) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: short, Long: long,
+		SilenceErrors: true, SilenceUsage: true,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			cmd.SuggestionsMinimumDistance = 2
+			hint := ""
+			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+				hint = "; did you mean " + strings.Join(near, " or ") + "?"
+			}
+			return usagef("unknown command %q%s; see %s --help", args[0], hint, cmd.CommandPath())
+		},
+	}
+}
+
+// exactArgs wants n arguments.
+func exactArgs(n int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != n {
+			return usagef("%s takes %s; see %s --help", cmd.CommandPath(), what, cmd.CommandPath())
+		}
+		return nil
+	}
+}
+
+func noArgs() cobra.PositionalArgs { return exactArgs(0, "no arguments") }
+
+// load reads the configuration that flags and environment name.
+func (p *program) load() (*loaded, error) {
+	file := p.configFile
+	if file == "" {
+		file, _ = get(p.env, envConfig)
+	}
+	env := p.env
+	if p.logLevel != "" {
+		env = func(name string) (string, bool) {
+			if name == "OUTBOXD_LOG_LEVEL" {
+				return p.logLevel, true
+			}
+			return p.env(name)
+		}
+	}
+	return load(file, env)
+}
