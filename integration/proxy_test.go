@@ -1,0 +1,300 @@
+package integration
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// side says which way bytes go.
+type side int
+
+const (
+	toServer side = iota
+	toClient
+)
+
+// part is what a proxy handles as a whole: a message on the wire, or a whole answer.
+type part struct {
+	side side
+	what string // PostgreSQL: the statement that is run or answered; Kafka: the request's name, such as Produce
+	tx   string // PostgreSQL: the statements of its transaction until now, this one included
+	data []byte
+}
+
+// wire cuts the bytes of one connection into parts, as its protocol wants it. next is called by one goroutine a side.
+type wire interface {
+	next(side, *bufio.Reader) (part, error)
+}
+
+// proxy stands between a client and a server and does to the bytes what a bad network does. Without a trap it passes
+// everything on.
+type proxy struct {
+	target   string
+	newWire  func(*proxy) wire
+	listener net.Listener
+	closing  chan struct{}
+	running  sync.WaitGroup
+	delay    atomic.Int64 // before each part, in nanoseconds
+	silent   atomic.Bool
+
+	mu    sync.Mutex
+	down  bool
+	traps []*trap
+	links map[*link]bool
+}
+
+// link is one connection through a proxy.
+type link struct {
+	client, server net.Conn
+	muted          atomic.Bool // it lost bytes: nothing sensible can follow
+}
+
+func (l *link) close() {
+	l.client.Close()
+	l.server.Close()
+}
+
+func newProxy(t *testing.T, target string, newWire func(*proxy) wire) *proxy {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{target: target, newWire: newWire, listener: listener, closing: make(chan struct{}), links: map[*link]bool{}}
+	p.running.Go(p.accept)
+	t.Cleanup(func() {
+		close(p.closing)
+		listener.Close()
+		p.cutAll()
+		p.running.Wait()
+	})
+	return p
+}
+
+// address is where clients connect to.
+func (p *proxy) address() string { return p.listener.Addr().String() }
+
+// setDelay makes each part wait before it goes on.
+func (p *proxy) setDelay(d time.Duration) { p.delay.Store(int64(d)) }
+
+// cutAll closes every connection; clients may connect again.
+func (p *proxy) cutAll() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for l := range p.links {
+		l.close()
+	}
+}
+
+// setDown(true) closes every connection, and new ones as soon as they are made, as a server does that is away.
+func (p *proxy) setDown(down bool) {
+	p.mu.Lock()
+	p.down = down
+	p.mu.Unlock()
+	if down {
+		p.cutAll()
+	}
+}
+
+// setSilent(true) is a black hole: connections stay and can be made, and no byte arrives on either side. Those that
+// lost bytes are closed by setSilent(false).
+func (p *proxy) setSilent(silent bool) {
+	p.silent.Store(silent)
+	if silent {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for l := range p.links {
+		if l.muted.Load() {
+			l.close()
+		}
+	}
+}
+
+func (p *proxy) accept() {
+	for {
+		client, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		p.running.Go(func() { p.serve(client) })
+	}
+}
+
+func (p *proxy) serve(client net.Conn) {
+	defer client.Close()
+	server, err := net.Dial("tcp", p.target)
+	if err != nil {
+		return
+	}
+	l := &link{client: client, server: server}
+	defer l.close()
+	if !p.add(l) {
+		return
+	}
+	defer p.remove(l)
+	w := p.newWire(p)
+	var pumps sync.WaitGroup
+	pumps.Go(func() { p.pump(l, w, toServer, client, server) })
+	pumps.Go(func() { p.pump(l, w, toClient, server, client) })
+	pumps.Wait()
+}
+
+func (p *proxy) add(l *link) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-p.closing:
+		return false
+	default:
+	}
+	if !p.down {
+		p.links[l] = true
+	}
+	return !p.down
+}
+
+func (p *proxy) remove(l *link) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.links, l)
+}
+
+// pump moves parts one way until either end is closed or a trap cuts the connection.
+func (p *proxy) pump(l *link, w wire, s side, from io.Reader, to io.Writer) {
+	defer l.close()
+	in := bufio.NewReader(from)
+	for {
+		one, err := w.next(s, in)
+		if len(one.data) > 0 && !p.pass(l, one, to) {
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// pass does with one part what the proxy was told, and reports whether the connection lives on.
+func (p *proxy) pass(l *link, one part, to io.Writer) bool {
+	if d := p.delay.Load(); d > 0 {
+		select {
+		case <-time.After(time.Duration(d)):
+		case <-p.closing:
+			return false
+		}
+	}
+	if !p.await(one) {
+		return false
+	}
+	if p.silent.Load() || l.muted.Load() {
+		l.muted.Store(true)
+		return true
+	}
+	_, err := to.Write(one.data)
+	return err == nil
+}
+
+// trap waits for parts, and holds each that it catches until it is told what becomes of them.
+type trap struct {
+	proxy  *proxy
+	match  func(part) bool
+	caught chan struct{} // closed when the first is caught
+	fate   chan struct{} // closed when the fate is known
+	once   bool          // catches one and no more
+	cutoff bool          // what the fate is; set before fate is closed
+}
+
+// hold sets a trap: parts that match, of any connection, stay in the proxy until release or cut.
+func (p *proxy) hold(match func(part) bool) *trap {
+	return p.set(&trap{match: match, fate: make(chan struct{})})
+}
+
+// cutOne sets a trap whose fate is known: the first part that matches does not arrive, and its connection is closed.
+func (p *proxy) cutOne(match func(part) bool) *trap {
+	known := make(chan struct{})
+	close(known)
+	return p.set(&trap{match: match, fate: known, once: true, cutoff: true})
+}
+
+func (p *proxy) set(tr *trap) *trap {
+	tr.proxy, tr.caught = p, make(chan struct{})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.traps = append(p.traps, tr)
+	return tr
+}
+
+// await holds a part that a trap catches, and reports whether it may go on.
+func (p *proxy) await(one part) bool {
+	tr := p.catch(one)
+	if tr == nil {
+		return true
+	}
+	select {
+	case <-tr.fate:
+		return !tr.cutoff
+	case <-p.closing:
+		return false
+	}
+}
+
+func (p *proxy) catch(one part) *trap {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, tr := range p.traps {
+		if !tr.match(one) {
+			continue
+		}
+		if tr.once {
+			p.traps = append(p.traps[:i:i], p.traps[i+1:]...)
+		}
+		select {
+		case <-tr.caught:
+		default:
+			close(tr.caught)
+		}
+		return tr
+	}
+	return nil
+}
+
+// wait waits until the trap has caught something.
+func (tr *trap) wait(t *testing.T) {
+	t.Helper()
+	eventually(t, patience, func() error {
+		select {
+		case <-tr.caught:
+			return nil
+		default:
+			return errors.New("the trap has caught nothing")
+		}
+	})
+}
+
+// release takes the trap away and lets go on what it holds.
+func (tr *trap) release() { tr.decide(false) }
+
+// cut takes the trap away, throws away what it holds and closes those connections.
+func (tr *trap) cut() { tr.decide(true) }
+
+func (tr *trap) decide(cutoff bool) {
+	p := tr.proxy
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range p.traps {
+		if p.traps[i] == tr {
+			p.traps = append(p.traps[:i:i], p.traps[i+1:]...)
+			break
+		}
+	}
+	tr.cutoff = cutoff
+	close(tr.fate)
+}
