@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	busyPoll    = 5 * time.Millisecond   // the shortest wait after a claim that was not full; up to twice that by chance
-	idlePoll    = 250 * time.Millisecond // the longest wait, when nothing is due
+	busyPoll    = 10 * time.Millisecond  // the longest wait after a claim that brought something; the shortest is half of it
+	idlePoll    = 250 * time.Millisecond // the longest wait when nothing is due
 	lapsedEvery = 250 * time.Millisecond // between looks for messages that lapsed
 	firstLook   = 10000                  // a probe is one of so many messages that are due first
 	lastLook    = 100                    // or of so many that are due last
@@ -58,7 +58,7 @@ func (c *claimer) pause(ctx context.Context, got int, full bool, err error) {
 	default:
 		c.wait = min(max(2*c.wait, busyPoll), idlePoll)
 	}
-	timer := time.NewTimer(c.wait + rand.N(c.wait))
+	timer := time.NewTimer(c.wait/2 + rand.N(c.wait/2))
 	defer timer.Stop()
 	select {
 	case <-timer.C:

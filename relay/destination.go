@@ -142,10 +142,13 @@ func (d *destination) voidProbe(now time.Time, b *breaker) {
 }
 
 // dueProbe returns the breaker that wants a probe now and the routing key it is about, "" for all of the destination, and
-// marks it as probing. The lanes ask only while the destination itself is not open.
+// marks it as probing. The lanes ask only while the destination itself is not open, and a probe needs a place, too.
 func (d *destination) dueProbe(now time.Time) (b *breaker, key string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.inFlight >= d.Width {
+		return nil, ""
+	}
 	if d.whole.wantsProbe(now) {
 		d.whole.probing = true
 		return d.whole, ""

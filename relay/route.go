@@ -2,30 +2,38 @@ package relay
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 )
 
-const discoverEvery = time.Second // between looks for new routing keys; more where a look takes long
+const (
+	discoverEvery = time.Second      // between looks for new routing keys; more where a look takes long
+	rememberKey   = 10 * time.Minute // a routing key is asked for so long after something was last seen to wait under it
+)
 
-// known is the set of routing keys that messages wait under, as the discovery last saw it.
+// known are the routing keys that messages wait under, or did lately: one that is empty now and then must not be
+// discovered anew each time.
 type known struct {
 	mu   sync.Mutex
-	keys []string
+	seen map[string]time.Time
 }
 
-func (k *known) set(keys []string) {
+func (k *known) add(keys []string, now time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.keys = keys
+	for _, key := range keys {
+		k.seen[key] = now
+	}
+	maps.DeleteFunc(k.seen, func(_ string, at time.Time) bool { return now.Sub(at) > rememberKey })
 }
 
-func (k *known) get() []string {
+func (k *known) keys() []string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.keys
+	return slices.Collect(maps.Keys(k.seen))
 }
 
 // discover keeps the known routing keys current. A message of a key that no route matches is never claimed.
@@ -42,16 +50,15 @@ func (r *Relay) discoverOnce(ctx context.Context) error {
 	return r.call(ctx, "routing_keys", func(ctx context.Context) error {
 		keys, err := r.cfg.Database.RoutingKeys(ctx)
 		if err == nil {
-			r.known.set(keys)
+			r.known.add(keys, time.Now())
 		}
 		return err
 	})
 }
 
-// route makes lanes of the routing keys that are known: those that wait, and those that routes name in full. A lane
-// whose key waits no more goes, unless something of it is in flight.
+// route makes lanes of the routing keys that are known, and of those that routes name in full.
 func (c *claimer) route() {
-	keys := slices.Clone(c.known.get())
+	keys := c.known.keys()
 	for _, r := range c.cfg.Routes {
 		if !strings.HasSuffix(r.Match, "*") {
 			keys = append(keys, r.Match)
