@@ -32,7 +32,8 @@ type Tx interface {
 // Write inserts the messages through tx, in the order given, and returns their ids, one for each message, canonical and in
 // lower case. Committing remains the caller's business. All messages are checked first: an *InvalidError means that nothing
 // was sent to the database. Any other error is the database's, as an id that exists already: roll the transaction back,
-// since some of the messages may have been written.
+// since some of the messages may have been written. (An INSERT of your own with ON CONFLICT (id) DO NOTHING passes over an
+// id that exists.)
 func (t Table) Write(ctx context.Context, tx Tx, msgs ...Message) (ids []string, err error) {
 	statements, ids, err := t.SQL(msgs...)
 	if err != nil {
