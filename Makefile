@@ -3,7 +3,6 @@
 GO            ?= go
 GOLANGCI_LINT ?= $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 GOVULNCHECK   ?= $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.9.0
-VERSION       ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
 .DEFAULT_GOAL := help
 
@@ -11,7 +10,7 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## bin/outboxd, one static binary
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/outboxd ./cmd/outboxd
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/outboxd ./cmd/outboxd
 
 test: ## THE tests: gets PostgreSQL and Kafka, runs everything in its short form with -race, ends the servers
 	scripts/with-servers scripts/run-tests
