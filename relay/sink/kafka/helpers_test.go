@@ -38,7 +38,18 @@ func newSink(t testing.TB, brokers []string, change func(*Config)) *Sink {
 	if change != nil {
 		change(&cfg)
 	}
-	s, err := New(cfg, quiet(t))
+	if err := cfg.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	cfg = cfg.withDefaults()
+	settings, err := cfg.settings()
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings.Net.ReadTimeout = time.Second // for the tests in which a cluster does not answer
+	settings.Metadata.Retry.Backoff = 20 * time.Millisecond
+	settings.Producer.Retry.Backoff = 20 * time.Millisecond
+	s, err := open(cfg, settings, quiet(t))
 	if err != nil {
 		t.Fatal(err)
 	}

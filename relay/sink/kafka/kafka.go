@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/IBM/sarama"
 	"github.com/outboxd/outboxd/relay"
 )
 
@@ -35,6 +36,11 @@ func New(cfg Config, log *slog.Logger) (*Sink, error) {
 	if err != nil {
 		return nil, err
 	}
+	return open(cfg, settings, log)
+}
+
+// open makes a Sink of a checked cfg and sarama's settings.
+func open(cfg Config, settings *sarama.Config, log *slog.Logger) (*Sink, error) {
 	template, err := parseTopic(cfg.Topic)
 	if err != nil {
 		return nil, err

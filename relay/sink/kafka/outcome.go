@@ -73,9 +73,8 @@ func judge(err error, t try) verdict {
 	if err == nil {
 		return verdict{Outcome: relay.Outcome{Kind: relay.KindDone}}
 	}
-	var code sarama.KError
 	text, r := "", rule{}
-	if errors.As(err, &code) {
+	if code, ok := codeOf(err); ok {
 		text, r = code.Error(), codeRule(code)
 	} else {
 		text, r = err.Error(), faultRule(err, t)
@@ -88,6 +87,21 @@ func judge(err error, t try) verdict {
 	}
 	return verdict{renew: r.renew, Outcome: relay.Outcome{
 		Kind: r.kind, Reason: r.reason, Class: r.class, Wide: r.wide, Err: t.describe(text, r)}}
+}
+
+// codeOf finds the broker's code in err. Where a broker explains why it refuses to authenticate, sarama 1.61.1 wraps the
+// code so that only errors.Is finds it.
+func codeOf(err error) (code sarama.KError, ok bool) {
+	if errors.As(err, &code) {
+		return code, true
+	}
+	for _, code := range []sarama.KError{sarama.ErrSASLAuthenticationFailed, sarama.ErrIllegalSASLState,
+		sarama.ErrUnsupportedSASLMechanism} {
+		if errors.Is(err, code) {
+			return code, true
+		}
+	}
+	return sarama.ErrNoError, false
 }
 
 // codeRule says what a broker's error code means for each message of the batch that it was said of.
@@ -137,19 +151,20 @@ func codeRule(code sarama.KError) rule {
 }
 
 // faultRule judges an error that is no broker's answer. A batch that found no connection went out only if an earlier try
-// of it did, whose connection was lost then; everything else may have gone out.
+// of it did, whose connection was lost then; everything else may have gone out. Where no connection is left, connecting
+// anew finds the cluster sooner than sarama's producer, which then refuses a topic for 10 s at a time.
 func faultRule(err error, t try) rule {
 	r := rule{kind: relay.KindUnknown, class: classOf(err)}
 	var encoding sarama.PacketEncodingError
 	switch {
 	case errors.As(err, &encoding): // of a whole request, because of one message in it
 		return rule{kind: relay.KindFail, reason: relay.Rejected, class: classInvalid}
-	case errors.Is(err, sarama.ErrOutOfBrokers):
-		r.wide, r.mend = true, "check the destination's brokers"
-	case r.class == classTLS:
+	case r.class == classTLS: // of a handshake: nothing goes out before it
 		return rule{kind: relay.KindUnsent, class: classTLS, wide: true, mend: "check the destination's tls settings"}
+	case errors.Is(err, sarama.ErrOutOfBrokers):
+		r.wide, r.renew, r.mend = true, !t.open, "check the destination's brokers"
 	case isUnconnected(err):
-		r.wide = !t.open
+		r.wide, r.renew = !t.open, !t.open
 	default:
 		r.wide = !t.sent && !t.open
 		return r
@@ -177,11 +192,11 @@ func classOf(err error) string {
 		unknown  x509.UnknownAuthorityError
 		hostname x509.HostnameError
 		record   tls.RecordHeaderError
-		alert    tls.AlertError
+		op       *net.OpError
 	)
 	switch {
 	case errors.As(err, &cert), errors.As(err, &invalid), errors.As(err, &unknown), errors.As(err, &hostname),
-		errors.As(err, &record), errors.As(err, &alert):
+		errors.As(err, &record), errors.As(err, &op) && op.Op == "remote error": // how crypto/tls reports an alert
 		return classTLS
 	case errors.As(err, &dns):
 		return classDNS
@@ -193,7 +208,7 @@ func classOf(err error) string {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed),
 		errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		return classReset
-	case errors.Is(err, sarama.ErrOutOfBrokers), isUnconnected(err), errors.Is(err, errReplaced):
+	case errors.Is(err, sarama.ErrOutOfBrokers), isUnconnected(err), errors.Is(err, errReplaced), errors.Is(err, errClosed):
 		return classBroker
 	}
 	return classOther

@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,7 +32,7 @@ func newProducer(brokers []string, settings sarama.Config) (*producer, error) {
 	settings.Net.Proxy.Enable, settings.Net.Proxy.Dialer = true, p.wire
 	var err error
 	if p.client, err = sarama.NewClient(brokers, &settings); err != nil {
-		return nil, err
+		return nil, reason(err, brokers[0], settings)
 	}
 	if p.async, err = sarama.NewAsyncProducerFromClient(p.client); err != nil {
 		_ = p.client.Close()
@@ -39,6 +40,26 @@ func newProducer(brokers []string, settings sarama.Config) (*producer, error) {
 	}
 	p.read()
 	return p, nil
+}
+
+// reason finds out why there is no broker where sarama 1.61.1 does not say: it drops the code of one that refuses our
+// way to authenticate.
+func reason(err error, addr string, settings sarama.Config) error {
+	if !errors.Is(err, sarama.ErrOutOfBrokers) || errors.Unwrap(err) != nil {
+		return err
+	}
+	broker := sarama.NewBroker(addr)
+	if openErr := broker.Open(&settings); openErr != nil {
+		return err
+	}
+	connected, why := broker.Connected()
+	if connected {
+		_ = broker.Close()
+	}
+	if why == nil {
+		return err
+	}
+	return sarama.Wrap(sarama.ErrOutOfBrokers, why)
 }
 
 // read takes back what sarama returns, until it has closed both channels.
