@@ -139,13 +139,16 @@ func takeTaken(s *suite) {
 func takeAtOnce(s *suite) {
 	c := s.claimed(Seed{})
 	stores := []relay.Database{s.Store("b"), s.Store("c"), s.Store("d")}
+	watched := make([]relay.Lease, len(stores))
+	for i, store := range stores {
+		watched[i], _ = s.watch(store, c.Lease)
+	}
 	won := make([]bool, len(stores))
 	var group sync.WaitGroup
 	for i, store := range stores {
-		watched, _ := s.watch(store, c.Lease)
 		group.Go(func() {
 			var err error
-			if _, won[i], err = store.Take(s.Context(), watched); err != nil {
+			if _, won[i], err = store.Take(s.Context(), watched[i]); err != nil {
 				s.Errorf("Take: %v", err)
 			}
 		})
