@@ -130,8 +130,11 @@ func wrap(query string, err error) error {
 // ClassOf tells what kind of fault err is; "" where it is none of a database.
 func ClassOf(err error) Class {
 	var e *Error
-	if errors.As(err, &e) {
+	switch {
+	case errors.As(err, &e):
 		return e.Class
+	case errors.Is(err, ErrRights):
+		return Rights
 	}
 	return ""
 }

@@ -5,9 +5,11 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jmoiron/sqlx"
+	"github.com/jmoiron/sqlx/reflectx"
 	"github.com/lib/pq"
 )
 
@@ -84,6 +86,7 @@ func pool(config pq.Config, o Options, limits limits, connections int) (*sqlx.DB
 	}
 	connector.Dialer(dialer{patience: limits.patience})
 	db := sqlx.NewDb(sql.OpenDB(connector), "postgres")
+	db.Mapper = reflectx.NewMapperFunc("json", strings.ToLower) // One name in SQL and JSON.
 	db.SetMaxOpenConns(connections)
 	db.SetMaxIdleConns(connections)
 	return db, nil

@@ -53,8 +53,9 @@ func checks() []string {
 	}
 }
 
-// CheckShape compares the tables with those that the migrations make, by names, types, indexes and constraints. The error
-// names the first difference and the mend (errors.Is ErrShape), or is a database fault. Ask CheckSchema first.
+// CheckShape compares the tables with those that the migrations make, by names, types, indexes and constraints, asks
+// whether the role may do what a relay does, and looks at the plan of the claim. The error names the first difference and
+// the mend (errors.Is ErrShape or ErrRights), or is a database fault. Ask CheckSchema first.
 func (d *DB) CheckShape(ctx context.Context) error {
 	return wrap("check the tables", d.read(ctx, func(q sqlx.ExtContext) error {
 		for table := range columns() {
@@ -65,7 +66,13 @@ func (d *DB) CheckShape(ctx context.Context) error {
 		if err := d.checkTable(ctx, q); err != nil {
 			return err
 		}
-		return d.checkIndexes(ctx, q)
+		if err := d.checkIndexes(ctx, q); err != nil {
+			return err
+		}
+		if err := d.checkRights(ctx, q); err != nil {
+			return err
+		}
+		return d.checkPlan(ctx, q)
 	}))
 }
 
