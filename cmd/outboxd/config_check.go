@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -64,7 +65,7 @@ func (l *loaded) checkDestination(path string, d destinationConfig) {
 func (l *loaded) checkKafka(path string, k *kafkaConfig) {
 	before := len(l.problems)
 	for i, broker := range k.Brokers {
-		if host, _, err := net.SplitHostPort(broker); err != nil || host == "" || strings.ContainsAny(broker, "@/") {
+		if !hostPort(broker) {
 			l.fail(fmt.Sprintf("%s.brokers[%d]", path, i), "wants host:port, such as kafka:9092")
 		}
 	}
@@ -81,6 +82,12 @@ func (l *loaded) checkKafka(path string, k *kafkaConfig) {
 	if len(l.problems) == before {
 		l.validateKafka(path, k)
 	}
+}
+
+func hostPort(address string) bool {
+	host, port, err := net.SplitHostPort(address)
+	_, portErr := strconv.ParseUint(port, 10, 16)
+	return err == nil && portErr == nil && host != "" && !strings.ContainsAny(host, "@/")
 }
 
 func (l *loaded) checkRoute(path string, r *routeConfig) {

@@ -12,27 +12,6 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// environment makes a lookup of pairs NAME=value.
-func environment(pairs ...string) lookup {
-	return func(name string) (string, bool) {
-		for _, pair := range pairs {
-			if key, value, _ := strings.Cut(pair, "="); key == name {
-				return value, true
-			}
-		}
-		return "", false
-	}
-}
-
-// cli runs one command line in process, with nothing in the environment but env.
-func cli(t *testing.T, env lookup, args ...string) (code int, stdout, stderr string) {
-	t.Helper()
-	var out, err bytes.Buffer
-	p := &program{env: env, stdin: strings.NewReader(""), stdout: &out, stderr: &err}
-	code = p.run(t.Context(), args)
-	return code, out.String(), err.String()
-}
-
 func TestGoodConfiguration(t *testing.T) {
 	t.Parallel()
 	files, _ := filepath.Glob("testdata/config/good/*.yaml")
@@ -218,4 +197,3 @@ func TestMaskedShow(t *testing.T) {
 		}
 	}
 }
-

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -20,23 +21,31 @@ const (
 	minTickLimit  = time.Minute      // since a loop last went round, for liveness; more where the lease is long
 )
 
+// snapshotter is a *relay.Relay, or what a test makes of it.
+type snapshotter func() relay.Snapshot
+
 // health answers /livez, /readyz and /metrics. None of them depends on a destination: one that is down is no reason to
 // restart the relay or to take it away.
 type health struct {
 	lease   time.Duration
-	running atomic.Pointer[relay.Relay] // nil while the database or its schema is waited for
+	stopped func() error                // the error of the daemon's context: not nil from the signal on
+	running atomic.Pointer[snapshotter] // nil while the database or its schema is waited for
 	waiting atomic.Pointer[string]      // why, in words
 }
 
 func (h *health) snapshot() relay.Snapshot {
-	if r := h.running.Load(); r != nil {
-		return r.Snapshot()
+	if snapshot := h.running.Load(); snapshot != nil {
+		return (*snapshot)()
 	}
 	return relay.Snapshot{}
 }
 
-// live says which loop stands still. While the database is waited for, no loop runs and all is well.
+// live says which loop stands still. While the database is waited for, no loop runs and all is well; during a stop they
+// end one after the other.
 func (h *health) live() error {
+	if h.stopped() != nil {
+		return nil
+	}
 	limit := max(minTickLimit, 2*h.lease)
 	ticks := h.snapshot().Ticks
 	for _, loop := range slices.Sorted(maps.Keys(ticks)) {
@@ -47,17 +56,18 @@ func (h *health) live() error {
 	return nil
 }
 
-// ready says why the relay does not work: it waits for the database or its schema, or lost the database.
+// ready says why the relay does not work: it waits for the database or its schema, lost the database, or stops.
 func (h *health) ready() error {
 	if why := h.waiting.Load(); why != nil {
-		return fmt.Errorf("%s", *why)
+		return errors.New(*why)
 	}
-	if h.running.Load() == nil {
-		return fmt.Errorf("starting")
-	}
-	seen := h.snapshot().DatabaseSeen
-	if since := time.Since(seen); since > databaseLimit {
-		return fmt.Errorf("the database did not answer for more than %s", databaseLimit)
+	switch {
+	case h.stopped() != nil:
+		return errors.New("stopping")
+	case h.running.Load() == nil:
+		return errors.New("starting")
+	case time.Since(h.snapshot().DatabaseSeen) > databaseLimit:
+		return fmt.Errorf("the database has not answered for more than %s", short(databaseLimit))
 	}
 	return nil
 }

@@ -18,10 +18,10 @@ type metrics struct {
 	types       map[string]bool
 	routingKeys map[string]bool
 
-	sends, failed, sendErrors, turned, claimed, lapses *prometheus.CounterVec
-	lost                                               prometheus.Counter
-	sendTook, untilDone                                *prometheus.HistogramVec
-	claimTook, settleTook                              prometheus.Histogram
+	sends, failed, sendErrors, turned, claimed *prometheus.CounterVec
+	lost, lapses                               prometheus.Counter
+	sendTook, untilDone                        *prometheus.HistogramVec
+	claimTook, settleTook                      prometheus.Histogram
 }
 
 // newMetrics registers all series. Those whose labels are known from the configuration exist at 0 from the start: an
@@ -34,9 +34,8 @@ func newMetrics(c config, b build) *metrics {
 		sendErrors: counters("send_errors_total", "Sends that were not done, by error class.", "destination", "error_class"),
 		turned:     counters("turned_back_total", "Messages sent back before the send.", "type", "cause"),
 		claimed:    counters("claimed_messages_total", "Messages claimed.", "routing_key"),
-		lapses:     counters("lapses_total", "Messages taken back from a dead lease.", "destination"),
-		lost: prometheus.NewCounter(prometheus.CounterOpts{Name: "outboxd_lease_lost_total",
-			Help: "Settlements that found their message under another lease."}),
+		lost:       counter("lease_lost_total", "Settlements that found their message under another lease."),
+		lapses:     counter("lapses_total", "Messages taken back from a dead lease."),
 		sendTook:   histograms("send_duration_seconds", "How long a send took.", "type", "destination", "outcome"),
 		untilDone:  histograms("insert_to_done_seconds", "From created_at to done.", "type", "destination"),
 		claimTook:  histogram("claim_duration_seconds", "How long a claim took."),
@@ -67,9 +66,6 @@ func (m *metrics) start(c config) {
 				m.startType(r.To, name)
 			}
 		}
-	}
-	for name := range c.Destinations {
-		m.lapses.WithLabelValues(name)
 	}
 }
 
@@ -102,7 +98,7 @@ func (m *metrics) observe(events []relay.Event) {
 		case relay.EventLost:
 			m.lost.Inc()
 		case relay.EventLapse:
-			m.lapses.WithLabelValues(e.Destination).Add(float64(e.Count))
+			m.lapses.Add(float64(e.Count))
 		}
 	}
 }
@@ -131,6 +127,10 @@ func known(set map[string]bool, value string) string {
 		return value
 	}
 	return other
+}
+
+func counter(name, help string) prometheus.Counter {
+	return prometheus.NewCounter(prometheus.CounterOpts{Name: "outboxd_" + name, Help: help})
 }
 
 func counters(name, help string, labels ...string) *prometheus.CounterVec {

@@ -52,7 +52,8 @@ func (p *program) root() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%s; see %s --help", err, cmd.CommandPath())
 	})
-	root.AddCommand(p.runCommand(), p.migrateCommand(), p.configCommand(), p.versionCommand())
+	root.AddCommand(p.runCommand(), p.migrateCommand(), p.enqueueCommand(), p.listCommand(), p.getCommand(),
+		p.statusCommand(), p.configCommand(), p.versionCommand())
 	return root
 }
 

@@ -46,7 +46,7 @@ func (p *program) runRelay(ctx context.Context, once bool) error {
 	build := builtFrom()
 	log.Info("starting", "relay", config.Name, "version", build.Version, "commit", build.Commit)
 	m := newMetrics(l.config, build)
-	h := &health{lease: config.Lease}
+	h := &health{lease: config.Lease, stopped: ctx.Err}
 	m.registry.MustRegister(newGauges(h.snapshot))
 	defer serve(ctx, l.config.HTTP.Listen, h.handler(m), log)()
 
@@ -61,7 +61,10 @@ func (p *program) runRelay(ctx context.Context, once bool) error {
 		return errors.Join(err, closeSinks(config))
 	}
 	config.Log, config.Observe, config.Once = log, m.observe, once
-	return relayOn(ctx, db, config, h)
+	if err := relayOn(ctx, db, config, h); err != nil || !once || ctx.Err() != nil {
+		return err
+	}
+	return stillWaiting(ctx, db, config.Routes)
 }
 
 // relayOn runs the relay until it is told to stop, or with Once until nothing is left to do.
@@ -76,7 +79,8 @@ func relayOn(ctx context.Context, db *dialect.DB, config relay.Config, h *health
 	if err != nil {
 		return errors.Join(failf(exitConfiguration, "%w", err), closeSinks(config))
 	}
-	h.running.Store(r)
+	snapshot := snapshotter(r.Snapshot)
+	h.running.Store(&snapshot)
 	r.Run(ctx)
 	config.Log.Info("stopped", "relay", config.Name)
 	return nil

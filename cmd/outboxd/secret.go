@@ -2,6 +2,8 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -21,17 +23,17 @@ func (s Secret) Reveal() string { return s.value }
 // IsZero tells whether there is no secret, so that YAML can leave it out.
 func (s Secret) IsZero() bool { return s.value == "" }
 
-// String, GoString, MarshalText and LogValue show the mask, or nothing where there is no secret.
-func (s Secret) String() string {
-	if s.value == "" {
+// Format, MarshalText and LogValue show the mask, or nothing where there is no secret. Format is for every verb of fmt.
+func (s Secret) Format(f fmt.State, _ rune)   { _, _ = io.WriteString(f, s.mask()) }
+func (s Secret) MarshalText() ([]byte, error) { return []byte(s.mask()), nil }
+func (s Secret) LogValue() slog.Value         { return slog.StringValue(s.mask()) }
+
+func (s Secret) mask() string {
+	if s.IsZero() {
 		return ""
 	}
 	return masked
 }
-
-func (s Secret) GoString() string             { return s.String() }
-func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-func (s Secret) LogValue() slog.Value         { return slog.StringValue(s.String()) }
 
 // secretSource is the three ways to give a secret, of which exactly one is used: x, x_file and x_env.
 type secretSource struct {

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+	"text/tabwriter"
+	"unicode/utf8"
+
+	"github.com/outboxd/outboxd/dialect"
+	"github.com/spf13/cobra"
+)
+
+// details is a message as `get` prints it.
+type details struct {
+	dialect.Message
+	Sends         []dialect.Attempt `json:"outbox_attempt,omitempty"` // the rows of that table
+	Payload       *string           `json:"payload,omitempty"`
+	PayloadBase64 *string           `json:"payload_base64,omitempty"` // where it is no UTF-8
+}
+
+func (p *program) getCommand() *cobra.Command {
+	var (
+		out               output
+		attempts, payload bool
+	)
+	cmd := &cobra.Command{
+		Use: "get ID…", Short: "Show messages by their ids: exit 0, or 4 if one of them does not exist",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("%s takes the id of a message, or several; see %s --help", cmd.CommandPath(), cmd.CommandPath())
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, ids []string) error {
+			if err := out.check(); err != nil {
+				return err
+			}
+			db, err := p.open()
+			if err != nil {
+				return err
+			}
+			defer db.Close()
+			found, missing, err := getAll(cmd.Context(), db, ids, attempts, payload)
+			if err != nil {
+				return err
+			}
+			if out.format == "table" {
+				err = printDetails(p.stdout, found)
+			} else {
+				err = rows(p.stdout, out, found)
+			}
+			if err == nil && len(missing) > 0 {
+				err = failf(exitNotFound, "%s", strings.Join(missing, "; "))
+			}
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&attempts, "attempts", false, "with the sends that were recorded")
+	cmd.Flags().BoolVar(&payload, "payload", false, "with the payload")
+	out.flag(cmd)
+	return cmd
+}
+
+// getAll reads messages one by one. missing says of each that does not exist that it does not.
+func getAll(ctx context.Context, db *dialect.DB, ids []string, attempts, payload bool) (found []details, missing []string, err error) {
+	for _, id := range ids {
+		message, made, err := db.Get(ctx, id)
+		if errors.Is(err, dialect.ErrNotFound) {
+			missing = append(missing, err.Error())
+			continue
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		d := details{Message: message}
+		if attempts {
+			d.Sends = made
+		}
+		if payload {
+			if err := d.addPayload(ctx, db); err != nil {
+				return nil, nil, err
+			}
+		}
+		found = append(found, d)
+	}
+	return found, missing, nil
+}
+
+func (d *details) addPayload(ctx context.Context, db *dialect.DB) error {
+	bytes, err := db.Payload(ctx, d.ID)
+	if err != nil {
+		return err
+	}
+	if text := string(bytes); utf8.Valid(bytes) {
+		d.Payload = &text
+		return nil
+	}
+	text := base64.StdEncoding.EncodeToString(bytes)
+	d.PayloadBase64 = &text
+	return nil
+}
+
+// printDetails prints a message as a list of its columns that are set, and below it its attempts and its payload.
+func printDetails(w io.Writer, found []details) error {
+	for i, d := range found {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		table := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+		v := reflect.ValueOf(d.Message)
+		for j := range v.NumField() {
+			if value := cell(v.Field(j)); value != "-" {
+				fmt.Fprintf(table, "%s\t%s\n", v.Type().Field(j).Tag.Get("json"), value)
+			}
+		}
+		if err := table.Flush(); err != nil {
+			return err
+		}
+		if len(d.Sends) > 0 {
+			fmt.Fprintln(w)
+			if err := printTable(w, d.Sends); err != nil {
+				return err
+			}
+		}
+		for _, payload := range []*string{d.Payload, d.PayloadBase64} {
+			if payload != nil {
+				fmt.Fprintf(w, "\n%s\n", *payload)
+			}
+		}
+	}
+	return nil
+}

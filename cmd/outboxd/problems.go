@@ -1,0 +1,132 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/outboxd/outboxd/dialect"
+)
+
+const (
+	aliveFor = 30 * time.Second // since a relay was last seen; it tells every 5 s
+	slowFor  = time.Minute      // since the oldest message of a routing key is due and nobody takes it
+)
+
+// problemsOf says what is wrong, for a person who was woken by it: what stops everything first, what waits for somebody
+// last. routes may be empty: then nobody knows here which routing keys have one.
+func problemsOf(s dialect.Status, routes []routeConfig) []string {
+	list := []string{} // not nil: a list in JSON
+	alive := map[string]dialect.RelayStatus{}
+	for _, r := range s.Relays {
+		if time.Duration(r.SeenFor) < aliveFor {
+			alive[r.Name] = r
+		}
+	}
+	if len(alive) == 0 {
+		list = append(list, noRelay(s.Relays))
+	}
+	list = append(list, disagreements(alive)...)
+	open := map[string]bool{}
+	for _, b := range s.Breakers {
+		if _, there := alive[b.Relay]; there && b.State == "open" {
+			destination, key, _ := strings.Cut(b.Name, "/")
+			open[key] = true
+			list = append(list, openBreaker(b, destination, key))
+		}
+	}
+	for _, w := range s.Waiting {
+		if words := stuck(w, routes, len(alive) > 0 && !open[""] && !open[w.RoutingKey]); words != "" {
+			list = append(list, words)
+		}
+	}
+	return append(list, unresolved(s.Failed)...)
+}
+
+func noRelay(relays []dialect.RelayStatus) string {
+	words := "no relay is alive: nothing is sent until one is started with outboxd run"
+	if len(relays) == 0 {
+		return words
+	}
+	last := slices.MinFunc(relays, func(a, b dialect.RelayStatus) int { return int(a.SeenFor - b.SeenFor) })
+	return fmt.Sprintf("%s; the last was %s on host %s, seen %s ago", words, last.Name, last.Host, last.SeenFor)
+}
+
+// disagreements tells of relays that send differently.
+func disagreements(alive map[string]dialect.RelayStatus) []string {
+	byHash := map[string][]string{}
+	for _, name := range slices.Sorted(maps.Keys(alive)) {
+		byHash[alive[name].ConfigHash] = append(byHash[alive[name].ConfigHash], name)
+	}
+	if len(byHash) < 2 {
+		return nil
+	}
+	var groups []string
+	for _, names := range byHash {
+		groups = append(groups, strings.Join(names, ", "))
+	}
+	slices.Sort(groups)
+	return []string{"relays have different destinations or routes: " + strings.Join(groups, " against ") +
+		"; give all of them the same configuration"}
+}
+
+func openBreaker(b dialect.BreakerStatus, destination, key string) string {
+	what := "destination " + destination
+	if key != "" {
+		what = "routing key " + key + " at destination " + destination
+	}
+	words := fmt.Sprintf("%s is open at relay %s: after %d failures in a row only a probe goes out now and then", what, b.Relay, b.Failures)
+	if b.LastError != "" {
+		words += "; the last: " + b.LastError
+	}
+	return words
+}
+
+// stuck tells of messages that wait for somebody. watched says that relays are alive and that no open breaker explains
+// messages that are due.
+func stuck(w dialect.Waits, routes []routeConfig, watched bool) string {
+	what := messages(w.Messages, w.More) + " of routing key " + w.RoutingKey
+	unrouted := len(routes) > 0 && !slices.ContainsFunc(routes, func(r routeConfig) bool { return matches(r.Match, w.RoutingKey) })
+	switch {
+	case unrouted && w.Why != dialect.InFlight:
+		return what + " have no route: add one to the configuration"
+	case w.Why == dialect.NoPolicy:
+		return what + " are turned back: no policy accepts their schema version; add it to versions"
+	case w.Why == dialect.Paused:
+		return what + " are paused"
+	case w.Why == dialect.Due && watched && time.Duration(w.Oldest) > slowFor:
+		return fmt.Sprintf("%s are due, the oldest for %s: no relay has a route for them, or the relays are too slow", what, w.Oldest)
+	}
+	return ""
+}
+
+// unresolved tells in one line how many failed messages wait for a person, and why they failed.
+func unresolved(failed []dialect.FailedCount) []string {
+	total, more, reasons := 0, false, map[string]int{}
+	for _, f := range failed {
+		total += f.Messages
+		more = more || f.More
+		reasons[f.Reason] += f.Messages
+	}
+	if total == 0 {
+		return nil
+	}
+	var parts []string
+	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
+		parts = append(parts, fmt.Sprintf("%d %s", reasons[reason], reason))
+	}
+	return []string{messages(total, more) + " failed and wait for a person (" + strings.Join(parts, ", ") +
+		"): see outboxd list --state failed"}
+}
+
+func messages(n int, more bool) string {
+	switch {
+	case more:
+		return fmt.Sprintf("at least %d messages", n)
+	case n == 1:
+		return "1 message"
+	}
+	return fmt.Sprintf("%d messages", n)
+}
