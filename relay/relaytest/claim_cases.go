@@ -11,6 +11,7 @@ import (
 func claimCases() []storeCase {
 	return []storeCase{
 		{"takes what is due, longest due first", claimOrder},
+		{"takes by seq what is due since the same moment", claimTies},
 		{"takes no more than each quota asks for", claimQuotas},
 		{"takes nothing that is not due", claimDueOnly},
 		{"takes never lapsed and once lapsed messages apart", claimLapses},
@@ -36,6 +37,15 @@ func claimOrder(s *suite) {
 	s.sameIDs("first claim", ids(s.claim(two)), id[1], id[3])
 	s.sameIDs("second claim", ids(s.claim(two)), id[2], id[0])
 	s.sameIDs("third claim", ids(s.claim(two)))
+}
+
+// claimTies uses that what was reclaimed together is due since the same moment.
+func claimTies(s *suite) {
+	id := s.Insert(repeat(20, Seed{Type: orders})...)
+	s.reclaim(s.Store("b"), s.claim(ofOrders)[0].Lease)
+	five := relay.Quota{RoutingKey: orders, Lapses: 1, Limit: 5}
+	s.sameIDs("first claim", ids(s.claim(five)), id[:5]...)
+	s.sameIDs("second claim", ids(s.claim(five)), id[5:10]...)
 }
 
 func claimQuotas(s *suite) {
@@ -185,7 +195,7 @@ func claimDisjoint(s *suite) {
 
 // claimUntilEmpty claims by sevens until nothing comes; it may run in any goroutine.
 func (s *suite) claimUntilEmpty(store relay.Store) (taken []string) {
-	for {
+	for range 1000 {
 		claims, err := store.Claim(s.Context(), newLease(), long, []relay.Quota{{RoutingKey: orders, Limit: 7}})
 		if err != nil {
 			s.Errorf("Claim: %v", err)
@@ -198,6 +208,8 @@ func (s *suite) claimUntilEmpty(store relay.Store) (taken []string) {
 		}
 		taken = append(taken, ids(claims)...)
 	}
+	s.Error("claims find no end")
+	return taken
 }
 
 func claimEnded(s *suite) {

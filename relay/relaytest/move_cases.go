@@ -162,7 +162,7 @@ func moveMany(s *suite) {
 	s.claimBy(s.a, lease, relay.Quota{RoutingKey: orders, Limit: 2000})
 	was := s.take(b, lease)
 	var moved []string
-	for left := true; left; {
+	for left := true; left && len(moved) <= len(all); {
 		var now []string
 		if now, left = s.move(b, lease, was); left && len(now) == 0 {
 			s.Fatal("Move says that something is left, and moves nothing")
