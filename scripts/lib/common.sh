@@ -12,7 +12,7 @@ need() {
   shift
   if command -v "$command" >/dev/null; then return; fi
   if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
-    die "$command is missing: install the Debian package(s) $*, or set the OUTBOXD_TEST_... variables to servers of your own"
+    die "$command is missing, and only root on Debian can install it here: install the package(s) $*, or for servers set the variables that scripts/servers names"
   fi
   say "installing $*"
   export DEBIAN_FRONTEND=noninteractive
