@@ -50,7 +50,9 @@ type Seed struct {
 	Headers       string // "": the default
 	Traceparent   string // "": NULL
 
-	Delay      time.Duration // due_at is now and this; below 0 the message is due since
+	// Delay makes due_at now and this. Below 0 the message is due since then, as if it had waited: only before the first
+	// claim of its routing key, since a Store need not look again where it took all that was due.
+	Delay      time.Duration
 	Expires    time.Duration // expires_at is now and this; 0: NULL; below 0 it is past
 	Age        time.Duration // created_at is now less this
 	Attempts   int           // the column, as are Lapses and SendID: a life that already began

@@ -30,6 +30,7 @@ func TestStore(t *testing.T, open func(t *testing.T) Backend) {
 		"orphans":     orphanCases(),
 		"scout":       scoutCases(),
 		"presence":    presenceCases(),
+		"model":       modelCases(),
 	}
 	for _, group := range slices.Sorted(maps.Keys(groups)) {
 		t.Run(group, func(t *testing.T) {
