@@ -48,6 +48,12 @@ func (s *recorder) Send(ctx context.Context, m *relay.Message) relay.Outcome {
 
 func (s *recorder) Close(context.Context) error { return nil }
 
+func (s *recorder) all() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.total
+}
+
 func (s *recorder) of(id string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,12 +75,11 @@ func (d *crashable) set(fault func(call string) error) {
 
 func (d *crashable) check(call string) error {
 	d.mu.Lock()
-	fault := d.fault
-	d.mu.Unlock()
-	if fault == nil {
+	defer d.mu.Unlock()
+	if d.fault == nil {
 		return nil
 	}
-	return fault(call)
+	return d.fault(call)
 }
 
 func (d *crashable) Claim(ctx context.Context, l relay.LeaseID, length time.Duration, q []relay.Quota) ([]relay.Claim, error) {
@@ -138,7 +143,8 @@ type world struct {
 	t     *testing.T
 	table *relaytest.Table
 	run   sync.WaitGroup
-	stops []context.CancelFunc
+	ctx   context.Context
+	stop  context.CancelFunc
 }
 
 // inWorld runs a test under a fake clock and stops its relays at the end.
@@ -146,14 +152,15 @@ func inWorld(t *testing.T, test func(w *world)) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, table: relaytest.NewTable()}
-		defer func() { // also where the test gave up: no goroutine may outlive it
-			for _, stop := range w.stops {
-				stop()
-			}
-			w.run.Wait()
-		}()
+		w.ctx, w.stop = context.WithCancel(context.Background())
+		defer w.stopAll() // also where the test gave up: no goroutine may outlive it
 		test(w)
 	})
+}
+
+func (w *world) stopAll() {
+	w.stop()
+	w.run.Wait()
 }
 
 const (
@@ -178,9 +185,8 @@ func (w *world) start(cfg relay.Config) (stop context.CancelFunc) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	ctx, stop := context.WithCancel(context.Background())
+	ctx, stop := context.WithCancel(w.ctx)
 	w.run.Go(func() { r.Run(ctx) })
-	w.stops = append(w.stops, stop)
 	return stop
 }
 

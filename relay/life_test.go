@@ -162,7 +162,7 @@ func TestS14_Stop(t *testing.T) {
 		slow, hang := w.insert(4, "slow"), w.insert(4, "hang")
 		late := w.insert(50, "slow")
 		stop := w.start(w.config("a", sink))
-		w.until(time.Second, "all places taken", func() bool { return sink.total == testWidth })
+		w.until(time.Second, "all places taken", func() bool { return sink.all() == testWidth })
 		stopped := time.Now()
 		stop()
 		w.run.Wait()
@@ -282,8 +282,8 @@ func TestAdmitted(t *testing.T) {
 				t.Errorf("message %d: %+v, want %+v", i, row, want)
 			}
 		}
-		if sink.total != 1 {
-			t.Errorf("%d sends, want 1", sink.total)
+		if sink.all() != 1 {
+			t.Errorf("%d sends, want 1", sink.all())
 		}
 	})
 }
