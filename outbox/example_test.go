@@ -25,13 +25,15 @@ func ExampleTable_Write() {
 		})
 		return err
 	}
-	tx := &printer{} // in an application: tx, err := db.BeginTx(ctx, nil)
-	defer tx.Rollback()
+	tx := &printer{}                     // in an application: tx, err := db.BeginTx(ctx, nil)
+	defer func() { _ = tx.Rollback() }() // it does nothing after a commit
 	if err := pay(context.Background(), tx, "42"); err != nil {
 		fmt.Println(err)
 		return
 	}
-	tx.Commit()
+	if err := tx.Commit(); err != nil {
+		fmt.Println(err)
+	}
 	// Output:
 	// UPDATE orders SET paid = true WHERE id = $1
 	// INSERT INTO "outbox" (12 arguments)

@@ -2,6 +2,7 @@ package outbox_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"database/sql"
 	"errors"
@@ -68,9 +69,10 @@ func connect(t *testing.T, dsn string, settings ...string) *sql.DB {
 	return db
 }
 
+// run also works while the test ends and its context is over.
 func run(t *testing.T, db *sql.DB, query string) {
 	t.Helper()
-	if _, err := db.Exec(query); err != nil {
+	if _, err := db.ExecContext(context.WithoutCancel(t.Context()), query); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -125,7 +127,7 @@ func TestWriteIsPartOfTheTransaction(t *testing.T) {
 func TestWriteThroughSqlx(t *testing.T) {
 	t.Parallel()
 	s := open(t)
-	tx, err := sqlx.NewDb(s.app, "postgres").Beginx()
+	tx, err := sqlx.NewDb(s.app, "postgres").BeginTxx(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +151,7 @@ func TestWriteKeepsOrderAndDefaults(t *testing.T) {
 	ids := s.write(t, msgs...)
 	var bySeq []string
 	var plain int
-	err := s.owner.QueryRow(`SELECT array_agg(id ORDER BY seq),
+	err := s.owner.QueryRowContext(t.Context(), `SELECT array_agg(id ORDER BY seq),
 		count(*) FILTER (WHERE content_type = 'application/json' AND schema_version = 1 AND headers = '{}' AND routing_key = type
 			AND aggregatetype IS NULL AND aggregateid IS NULL AND traceparent IS NULL AND payload IS NULL AND payload_bytes IS NULL
 			AND expires_at IS NULL AND due_at BETWEEN created_at - interval '1 minute' AND clock_timestamp())
@@ -175,8 +177,13 @@ func TestEveryByteArrives(t *testing.T) {
 	for i := range all {
 		all[i] = byte(i)
 	}
-	payloads := [][]byte{all, nil, {}, {0}, []byte("\xff"), []byte("🦊 \u2028 \\x41 ''"), []byte(`{"n":12345678901234567890123,"d":1.10,"a":1,"a":2}`),
-		bytes.Repeat([]byte("long "), 1<<20)}
+	payloads := [][]byte{
+		all, nil,
+		{},
+		{0},
+		[]byte("\xff"), []byte("🦊 \u2028 \\x41 ''"), []byte(`{"n":12345678901234567890123,"d":1.10,"a":1,"a":2}`),
+		bytes.Repeat([]byte("long "), 1<<20),
+	}
 	var msgs []outbox.Message
 	for _, p := range payloads {
 		msgs = append(msgs, outbox.Message{Type: "t", Payload: p, AggregateID: "🦊'\\", Headers: map[string]string{"x": "ключ \"<&>\\"}})
@@ -184,7 +191,7 @@ func TestEveryByteArrives(t *testing.T) {
 	for i, id := range s.write(t, msgs...) {
 		var got []byte
 		var key, header string
-		err := s.owner.QueryRow(`SELECT coalesce(payload_bytes, convert_to(payload, 'UTF8')), aggregateid, headers::json->>'x' FROM outbox WHERE id = $1`, id).
+		err := s.owner.QueryRowContext(t.Context(), `SELECT coalesce(payload_bytes, convert_to(payload, 'UTF8')), aggregateid, headers::json->>'x' FROM outbox WHERE id = $1`, id).
 			Scan(&got, &key, &header)
 		if err != nil {
 			t.Fatal(err)
@@ -211,7 +218,7 @@ func TestTimesAreTheDatabases(t *testing.T) {
 		t.Fatal(err)
 	}
 	var due, expires bool
-	err = tx.QueryRow(`SELECT due_at - interval '10 minutes' BETWEEN now() AND clock_timestamp(),
+	err = tx.QueryRowContext(t.Context(), `SELECT due_at - interval '10 minutes' BETWEEN now() AND clock_timestamp(),
 		expires_at - interval '36 hours 1 microsecond' BETWEEN now() AND clock_timestamp() FROM outbox WHERE id = $1`, ids[0]).Scan(&due, &expires)
 	if err != nil {
 		t.Fatal(err)

@@ -150,20 +150,35 @@ func TestArguments(t *testing.T) {
 		m    outbox.Message
 		want []any
 	}{
-		{"defaults", outbox.Message{ID: strings.ToUpper(id), Type: "t"},
-			[]any{id, nil, nil, "t", nil, nil, "application/json", 1, "{}", nil, int64(0), nil}},
+		{
+			"defaults",
+			outbox.Message{ID: strings.ToUpper(id), Type: "t"},
+			[]any{id, nil, nil, "t", nil, nil, "application/json", 1, "{}", nil, int64(0), nil},
+		},
 		{"all", outbox.Message{
 			ID: id, AggregateType: "orders", AggregateID: "42", Type: "order_paid", Payload: []byte(`{"a":"é"}`), ContentType: "text/plain",
 			SchemaVersion: 3, Headers: map[string]string{"b": "<&>", "a": "1"}, Traceparent: "00-1", Delay: time.Second, ExpiresIn: time.Minute,
 		}, []any{id, "orders", "42", "order_paid", `{"a":"é"}`, nil, "text/plain", 3, `{"a":"1","b":"<&>"}`, "00-1", int64(1e6), int64(60e6)}},
-		{"empty payload", outbox.Message{ID: id, Type: "t", Payload: []byte{}},
-			[]any{id, nil, nil, "t", "", nil, "application/json", 1, "{}", nil, int64(0), nil}},
-		{"NUL in payload", outbox.Message{ID: id, Type: "t", Payload: []byte("a\x00")},
-			[]any{id, nil, nil, "t", nil, []byte("a\x00"), "application/json", 1, "{}", nil, int64(0), nil}},
-		{"payload not UTF-8", outbox.Message{ID: id, Type: "t", Payload: []byte{0xff}},
-			[]any{id, nil, nil, "t", nil, []byte{0xff}, "application/json", 1, "{}", nil, int64(0), nil}},
-		{"shortest times", outbox.Message{ID: id, Type: "t", Delay: 999, ExpiresIn: 1001},
-			[]any{id, nil, nil, "t", nil, nil, "application/json", 1, "{}", nil, int64(0), int64(2)}},
+		{
+			"empty payload",
+			outbox.Message{ID: id, Type: "t", Payload: []byte{}},
+			[]any{id, nil, nil, "t", "", nil, "application/json", 1, "{}", nil, int64(0), nil},
+		},
+		{
+			"NUL in payload",
+			outbox.Message{ID: id, Type: "t", Payload: []byte("a\x00")},
+			[]any{id, nil, nil, "t", nil, []byte("a\x00"), "application/json", 1, "{}", nil, int64(0), nil},
+		},
+		{
+			"payload not UTF-8",
+			outbox.Message{ID: id, Type: "t", Payload: []byte{0xff}},
+			[]any{id, nil, nil, "t", nil, []byte{0xff}, "application/json", 1, "{}", nil, int64(0), nil},
+		},
+		{
+			"shortest times",
+			outbox.Message{ID: id, Type: "t", Delay: 999, ExpiresIn: 1001},
+			[]any{id, nil, nil, "t", nil, nil, "application/json", 1, "{}", nil, int64(0), int64(2)},
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
