@@ -33,25 +33,41 @@ func newHeaders(log *slog.Logger) *headers { return &headers{log: log, warned: m
 
 // of gives the headers of m: ours first, then the row's, in their order.
 func (h *headers) of(m *relay.Message) []sarama.RecordHeader {
-	list := make([]sarama.RecordHeader, 0, 5+len(m.Headers))
-	add := func(name, value string) {
-		list = append(list, sarama.RecordHeader{Key: []byte(name), Value: []byte(value)})
-	}
-	add(headerID, m.WireKey)
-	add(headerType, m.Type)
-	add(headerSchemaVersion, strconv.Itoa(m.SchemaVersion))
+	var few [8]relay.Header // on the stack, where they fit
+	all := append(few[:0],
+		relay.Header{Name: headerID, Value: m.WireKey},
+		relay.Header{Name: headerType, Value: m.Type},
+		relay.Header{Name: headerSchemaVersion, Value: strconv.Itoa(m.SchemaVersion)})
 	if m.ContentType != "" {
-		add(headerContentType, m.ContentType)
+		all = append(all, relay.Header{Name: headerContentType, Value: m.ContentType})
 	}
 	if isTraceparent(m.Traceparent) {
-		add(headerTraceparent, m.Traceparent)
+		all = append(all, relay.Header{Name: headerTraceparent, Value: m.Traceparent})
 	}
 	for _, row := range m.Headers {
 		if isReserved(row.Name) {
 			h.warn(m.Type, row.Name)
-			continue
+		} else {
+			all = append(all, row)
 		}
-		add(row.Name, row.Value)
+	}
+	return inOneBuffer(all)
+}
+
+// inOneBuffer makes sarama's headers of all, with two allocations however many they are.
+func inOneBuffer(all []relay.Header) []sarama.RecordHeader {
+	size := 0
+	for _, h := range all {
+		size += len(h.Name) + len(h.Value)
+	}
+	buffer, list := make([]byte, 0, size), make([]sarama.RecordHeader, len(all))
+	add := func(s string) []byte {
+		start := len(buffer)
+		buffer = append(buffer, s...)
+		return buffer[start:len(buffer):len(buffer)]
+	}
+	for i, h := range all {
+		list[i] = sarama.RecordHeader{Key: add(h.Name), Value: add(h.Value)}
 	}
 	return list
 }

@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -49,22 +50,27 @@ func newKeeper(log *slog.Logger, alone bool, build func() (*producer, error)) *k
 	return k
 }
 
-// send makes one try of r.
+// send makes one try of r, at the next producer where one is replaced before it took r.
 func (k *keeper) send(ctx context.Context, r *record) verdict {
 	t := try{topic: r.msg.Topic, size: r.size, alone: k.alone}
-	p, err := k.get(ctx)
-	if err != nil {
-		return judge(err, t)
+	for {
+		p, err := k.get(ctx)
+		if err != nil {
+			return judge(err, t)
+		}
+		err = p.send(ctx, r, &t)
+		if errors.Is(err, errReplaced) {
+			continue
+		}
+		v := judge(err, t)
+		if v.renew || err != nil && p.silent(k.silence) {
+			k.replace(p, v.Err)
+		}
+		if err == nil {
+			v.Result = r.place()
+		}
+		return v
 	}
-	err = p.send(ctx, r, &t)
-	v := judge(err, t)
-	if v.renew || err != nil && p.silent(k.silence) {
-		k.replace(p, v.Err)
-	}
-	if err == nil {
-		v.Result = r.place()
-	}
-	return v
 }
 
 // get returns the producer. While the first attempt to connect is under way it waits; after one that failed, it returns

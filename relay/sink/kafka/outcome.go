@@ -20,7 +20,6 @@ import (
 var (
 	errNoAnswer = errors.New("no acknowledgement within the send's time-out")
 	errNotTaken = errors.New("the cluster took nothing within the send's time-out")
-	errReplaced = errors.New("its producer is being replaced")
 	errClosed   = errors.New("the destination is closed")
 )
 
@@ -208,7 +207,7 @@ func classOf(err error) string {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed),
 		errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		return classReset
-	case errors.Is(err, sarama.ErrOutOfBrokers), isUnconnected(err), errors.Is(err, errReplaced), errors.Is(err, errClosed):
+	case errors.Is(err, sarama.ErrOutOfBrokers), isUnconnected(err), errors.Is(err, errClosed):
 		return classBroker
 	}
 	return classOther

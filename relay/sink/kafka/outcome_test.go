@@ -126,7 +126,6 @@ func TestFaultsThatAreNoAnswer(t *testing.T) {
 		{errNoAnswer, up, relay.KindUnknown, "timeout", false, false},
 		{errNoAnswer, try{open: true}, relay.KindUnsent, "timeout", false, false},
 		{errNotTaken, try{}, relay.KindUnsent, "timeout", true, false},
-		{errReplaced, try{open: true}, relay.KindUnsent, "broker", false, false},
 	}
 	for _, c := range cases {
 		v := judge(c.err, c.try)

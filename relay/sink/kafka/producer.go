@@ -10,25 +10,34 @@ import (
 	"github.com/IBM/sarama"
 )
 
-// producer is one sarama producer and its connections.
+// errReplaced is of a record that the producer did not take, since it is being ended; another may.
+var errReplaced = errors.New("its producer is being replaced")
+
+// producer is one sarama producer and its connections. Sends leave their records in a queue that one goroutine moves to
+// sarama: it costs a Send no wait, and nobody is in sarama's input when that is closed, which would panic.
 type producer struct {
 	client sarama.Client
 	async  sarama.AsyncProducer
 	wire   *wire
 	made   time.Time
 
-	entry   sync.RWMutex  // held for reading while a Send hands over: sarama panics where its input is closed meanwhile
-	quit    chan struct{} // closed when nobody may hand over any more
+	mu     sync.Mutex
+	queue  []*record
+	closed bool          // nothing may be queued any more
+	queued chan struct{} // of one place: the queue is not empty, or closed
+
+	quit    chan struct{} // closed when nothing may be moved any more
+	moved   chan struct{} // closed when the moving goroutine has ended
 	drained chan struct{} // closed when sarama gave back all records
 
-	under atomic.Int64 // records handed over or about to be, that did not come back
+	under atomic.Int64 // records queued that did not come back
 	heard atomic.Int64 // nanoseconds after made: when one came back last, or when the first went in
 }
 
 // newProducer connects. It can take as long as sarama's own time-outs allow.
 func newProducer(brokers []string, settings sarama.Config) (*producer, error) {
 	p := &producer{wire: newWire(settings.Net.DialTimeout), made: time.Now(),
-		quit: make(chan struct{}), drained: make(chan struct{})}
+		queued: make(chan struct{}, 1), quit: make(chan struct{}), moved: make(chan struct{}), drained: make(chan struct{})}
 	settings.Net.Proxy.Enable, settings.Net.Proxy.Dialer = true, p.wire
 	var err error
 	if p.client, err = sarama.NewClient(brokers, &settings); err != nil {
@@ -39,6 +48,7 @@ func newProducer(brokers []string, settings sarama.Config) (*producer, error) {
 		return nil, err
 	}
 	p.read()
+	go p.move()
 	return p, nil
 }
 
@@ -87,10 +97,11 @@ func (p *producer) back(m *sarama.ProducerMessage, err error) {
 	m.Metadata.(*record).answer <- err
 }
 
-// send hands r over and waits until sarama gives it back or ctx ends, and tells in t how far it came. A nil error is the
-// broker's acknowledgement.
+// send queues r and waits until it comes back or ctx ends, and tells in t how far it came. A nil error is the broker's
+// acknowledgement.
 func (p *producer) send(ctx context.Context, r *record, t *try) error {
-	err := p.handOver(ctx, r)
+	r.lost = p.wire.lost.Load()
+	err := p.enqueue(r)
 	if err == nil {
 		select {
 		case err = <-r.answer:
@@ -99,33 +110,58 @@ func (p *producer) send(ctx context.Context, r *record, t *try) error {
 			err = errNoAnswer
 			t.sent = r.leave()
 		}
-		t.lost = p.wire.lost.Load() != r.lost
 	}
+	t.lost = p.wire.lost.Load() != r.lost
 	t.open = p.wire.open.Load() > 0
 	return err
 }
 
-func (p *producer) handOver(ctx context.Context, r *record) error {
-	p.entry.RLock()
-	defer p.entry.RUnlock()
-	select {
-	case <-p.quit:
+func (p *producer) enqueue(r *record) error {
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
 		return errReplaced
-	default:
 	}
-	r.lost = p.wire.lost.Load()
+	p.queue = append(p.queue, r)
+	first := len(p.queue) == 1
 	if p.under.Add(1) == 1 {
 		p.heard.Store(int64(time.Since(p.made)))
 	}
+	p.mu.Unlock()
+	if first {
+		p.wake()
+	}
+	return nil
+}
+
+func (p *producer) wake() {
 	select {
-	case p.async.Input() <- &r.msg:
-		return nil
-	case <-p.quit:
-		p.under.Add(-1)
-		return errReplaced
-	case <-ctx.Done():
-		p.under.Add(-1)
-		return errNotTaken
+	case p.queued <- struct{}{}:
+	default:
+	}
+}
+
+// move hands what is queued to sarama, in its order, until the queue is closed; the rest goes back unsent.
+func (p *producer) move() {
+	defer close(p.moved)
+	var batch []*record
+	for closed := false; !closed; {
+		<-p.queued
+		p.mu.Lock()
+		batch, p.queue, closed = p.queue, batch[:0], p.closed
+		p.mu.Unlock()
+		for i, r := range batch {
+			batch[i] = nil
+			if r.state.Load() == gone {
+				p.under.Add(-1)
+				continue
+			}
+			select {
+			case <-p.quit:
+				p.back(&r.msg, errReplaced)
+			case p.async.Input() <- &r.msg:
+			}
+		}
 	}
 }
 
@@ -137,9 +173,12 @@ func (p *producer) silent(bound time.Duration) bool {
 // close ends the producer: first as sarama wants it, with what is under way coming back, and where that takes longer
 // than grace by closing the connections under it. It tells whether sarama came to an end within twice grace.
 func (p *producer) close(grace time.Duration) bool {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
 	close(p.quit)
-	p.entry.Lock() // all Sends have left handOver; later ones find quit closed
-	p.entry.Unlock()
+	p.wake()
+	<-p.moved
 	p.async.AsyncClose()
 	ended := p.wait(grace)
 	closed := make(chan struct{})
