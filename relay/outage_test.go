@@ -108,7 +108,7 @@ func TestBreakerPerKey(t *testing.T) {
 		w.insert(100, "gone")
 		w.start(cfg)
 		for range 30 {
-			w.untilAll(time.Second, w.insert(20, "good"), relay.Finished)
+			w.untilAll(3*time.Second, w.insert(20, "good"), relay.Finished)
 			time.Sleep(time.Second)
 		}
 		if n := away.Load(); n > 20 {
