@@ -40,7 +40,7 @@ func postgresQueries() map[string]string {
 		"watch":             postgresWatch,
 		"take":              postgresTake,
 		"move":              postgresMove,
-		"left":              postgresLeft,
+		"move_left":         postgresMoveLeft,
 		"orphans":           postgresOrphans,
 		"adopt":             postgresAdopt,
 		"routing_keys":      postgresRoutingKeys,

@@ -81,11 +81,7 @@ func (s testServer) backend(t testing.TB) postgresBackend {
 		}
 		b.exec(t, string(text))
 	}
-	u, err := url.Parse(s.relay.URL)
-	if err != nil {
-		t.Fatal("the URL of the relays is none")
-	}
-	b.exec(t, "GRANT outbox_relay TO "+u.User.Username())
+	b.exec(t, "GRANT outbox_relay TO "+userOf(t, s.relay.URL))
 	return b
 }
 
@@ -119,4 +115,13 @@ func withUser(t testing.TB, server, user, password string) string {
 	}
 	u.User = url.UserPassword(user, password)
 	return u.String()
+}
+
+func userOf(t testing.TB, server string) string {
+	t.Helper()
+	u, err := url.Parse(server)
+	if err != nil {
+		t.Fatal("the URL of the relays is none")
+	}
+	return u.User.Username()
 }

@@ -45,7 +45,7 @@ SELECT u.id, u.replays, u.attempts, $3::text, l.claimed_at, clock_timestamp() - 
 RETURNING message_id`
 
 // $1 lease, $2 relay.
-const postgresLeft = `
+const postgresMoveLeft = `
 SELECT id FROM /*schema.*/outbox
 WHERE id = ANY (ARRAY(
     SELECT unnest(ids) FROM /*schema.*/outbox_lease WHERE lease_id = $1::bigint AND relay = $2::text))
@@ -57,7 +57,7 @@ func (p *Postgres) Move(ctx context.Context, lease relay.LeaseID, was string) (m
 	if err != nil {
 		return nil, false, err
 	}
-	stuck, err := p.work.strings(ctx, "left", int64(lease), p.relay)
+	stuck, err := p.work.strings(ctx, "move_left", int64(lease), p.relay)
 	return moved, len(stuck) > 0 || err != nil, err
 }
 

@@ -1,0 +1,230 @@
+package dialect
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/outboxd/outboxd/relay"
+	"github.com/outboxd/outboxd/relay/relaytest"
+)
+
+// TestPostgresIsReadCommitted claims and settles from several relays at once in a database whose default is REPEATABLE
+// READ, where one claim in five would fail: no error, and no message taken twice.
+func TestPostgresIsReadCommitted(t *testing.T) {
+	t.Parallel()
+	for name, pooler := range map[string]bool{"direct": false, "pooler": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const messages = 4000
+			b := newServer(t, pooler, "default_transaction_isolation = 'repeatable read'").backend(t)
+			b.fill(t, orders, messages, 20)
+			var mu sync.Mutex
+			taken := map[string]bool{}
+			var relays sync.WaitGroup
+			for _, name := range []string{"a", "b", "c", "d"} {
+				p := b.postgres(name)
+				relays.Go(func() {
+					for {
+						claims, err := p.Claim(t.Context(), testLeaseID(), time.Minute, []relay.Quota{testQuota(20)})
+						if err != nil {
+							t.Errorf("Claim: %v", err)
+							return
+						}
+						if len(claims) == 0 {
+							return
+						}
+						if back, err := p.Settle(t.Context(), settleDone(claims)); err != nil || len(back) > 0 {
+							t.Errorf("Settle gave back %d, %v", len(back), err)
+						}
+						mu.Lock()
+						for _, c := range claims {
+							if taken[c.ID] {
+								t.Errorf("message %s was claimed twice", c.ID)
+							}
+							taken[c.ID] = true
+						}
+						mu.Unlock()
+					}
+				})
+			}
+			relays.Wait()
+			if len(taken) != messages {
+				t.Errorf("%d messages were claimed, want %d", len(taken), messages)
+			}
+		})
+	}
+}
+
+// TestPostgresLockedRowDelaysItselfOnly holds one row of a batch in another session. While the settlement waits for it a
+// renewal goes through; then the others are written.
+func TestPostgresLockedRowDelaysItselfOnly(t *testing.T) {
+	t.Parallel()
+	b := newServer(t, false).backend(t)
+	p := b.postgres("a")
+	b.fill(t, orders, 500, 20)
+	claims := claim(t, p, testQuota(500))
+	unlock := b.Lock(claims[250].ID)
+	settled := make(chan []relay.Unsettled, 1)
+	go func() {
+		back, err := p.Settle(t.Context(), settleDone(claims))
+		if err != nil {
+			t.Errorf("Settle: %v", err)
+		}
+		settled <- back
+	}()
+	eventually(t, "the settlement to wait for the lock", func() bool {
+		var waiting []int
+		b.read(&waiting, "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
+		return len(waiting) > 0
+	})
+	if lost, err := p.Renew(t.Context(), []relay.LeaseID{claims[0].Lease}); err != nil || len(lost) > 0 {
+		t.Errorf("Renew gave %v, %v", lost, err)
+	}
+	select {
+	case <-settled:
+		t.Error("the settlement ended before the renewal: it did not wait")
+	default:
+	}
+	back := <-settled
+	if len(back) != 1 || back[0].Row().ID != claims[250].ID || back[0].Why != relay.Locked {
+		t.Errorf("Settle gave back %+v, want the locked message alone", back)
+	}
+	var done []int
+	b.read(&done, "SELECT count(*) FROM outbox WHERE state = 'done'")
+	if done[0] != 499 {
+		t.Errorf("%d messages are done, want 499", done[0])
+	}
+	unlock()
+	if back, err := p.Settle(t.Context(), settleDone(claims[250:251])); err != nil || len(back) > 0 {
+		t.Errorf("Settle of the unlocked message gave back %v, %v", back, err)
+	}
+}
+
+// TestPostgresSettlementsDoNotDeadlock settles the same messages twice at once, in opposite orders, while the leases are
+// renewed and one of them is taken and moved. Each message is written once, and nothing fails.
+func TestPostgresSettlementsDoNotDeadlock(t *testing.T) {
+	t.Parallel()
+	b := newServer(t, false).backend(t)
+	one, two, other := b.postgres("a"), b.postgres("a"), b.postgres("b")
+	for round := range 20 {
+		b.Insert(slices.Repeat([]relaytest.Seed{{Type: orders}}, 200)...)
+		claims := append(claim(t, one, testQuota(100)), claim(t, one, testQuota(100))...)
+		var settlements []relay.Settlement
+		for i, c := range claims {
+			outcome := relay.Done("")
+			if i%2 == 0 {
+				outcome = relay.Fail(relay.Rejected, "invalid", "no")
+			}
+			settlements = append(settlements, relay.Decide(relay.Try{Claim: c, Outcome: outcome}))
+		}
+		reversed := slices.Clone(settlements)
+		slices.Reverse(reversed)
+		var group sync.WaitGroup
+		settle := func(p *Postgres, s []relay.Settlement) {
+			if _, err := p.Settle(t.Context(), s); err != nil {
+				t.Errorf("round %d: Settle: %v", round, err)
+			}
+		}
+		group.Go(func() { settle(one, settlements) })
+		group.Go(func() { settle(two, reversed) })
+		group.Go(func() {
+			if _, err := two.Renew(t.Context(), []relay.LeaseID{claims[199].Lease, claims[0].Lease}); err != nil {
+				t.Errorf("round %d: Renew: %v", round, err)
+			}
+		})
+		group.Go(func() { reclaim(t, other, claims[0].Lease) })
+		group.Wait()
+		var attempts []int
+		b.read(&attempts, `SELECT count(*) FROM outbox_attempt GROUP BY message_id HAVING count(*) > 1`)
+		if len(attempts) > 0 {
+			t.Fatalf("round %d: %d messages have two attempts", round, len(attempts))
+		}
+		var inFlight []string
+		b.read(&inFlight, "SELECT id FROM outbox WHERE state = 'in_flight'")
+		if len(inFlight) > 0 {
+			t.Fatalf("round %d: %d messages were left in flight", round, len(inFlight))
+		}
+	}
+}
+
+// reclaim takes a lease as it stands and moves what is under it, until nothing is left or the lease is not to be had.
+func reclaim(t testing.TB, p *Postgres, lease relay.LeaseID) {
+	t.Helper()
+	_, leases, err := p.Watch(t.Context())
+	if err != nil {
+		t.Errorf("Watch: %v", err)
+	}
+	for _, l := range leases {
+		if l.ID != lease {
+			continue
+		}
+		was, ok, err := p.Take(t.Context(), l)
+		if err != nil {
+			t.Errorf("Take: %v", err)
+		}
+		for left := ok; left; {
+			if _, left, err = p.Move(t.Context(), lease, was); err != nil {
+				t.Errorf("Move: %v", err)
+				return
+			}
+		}
+	}
+}
+
+// TestPostgresWatchShowsALostConnection ends the session of the watch: no look after it may seem to go on from one before.
+func TestPostgresWatchShowsALostConnection(t *testing.T) {
+	t.Parallel()
+	b := newServer(t, false).backend(t)
+	p := b.postgres("a")
+	before := era(t, p)
+	if again := era(t, p); again != before {
+		t.Fatalf("two looks have the eras %q and %q", before, again)
+	}
+	b.exec(t, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1 AND query LIKE '%pg_postmaster_start_time%'", userOf(t, b.options.URL))
+	if after := era(t, p); after == before {
+		t.Errorf("the era is %q still", after)
+	}
+}
+
+// era is that of the next look that has an answer.
+func era(t testing.TB, p *Postgres) (era string) {
+	t.Helper()
+	eventually(t, "a look at the leases", func() bool {
+		var err error
+		era, _, err = p.Watch(t.Context())
+		return err == nil
+	})
+	return era
+}
+
+// TestPostgresGoesOnAfterLostConnections ends all sessions of a relay, as a restart of the server does.
+func TestPostgresGoesOnAfterLostConnections(t *testing.T) {
+	t.Parallel()
+	for name, pooler := range map[string]bool{"direct": false, "pooler": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newServer(t, pooler).backend(t)
+			p := b.postgres("a")
+			for range 3 {
+				b.fill(t, orders, 1, 20)
+				var claims []relay.Claim
+				lease := testLeaseID()
+				eventually(t, "a claim", func() bool {
+					var err error
+					claims, err = p.Claim(t.Context(), lease, time.Minute, []relay.Quota{testQuota(10)})
+					return err == nil
+				})
+				if len(claims) != 1 {
+					t.Fatalf("%d messages were claimed, want 1", len(claims))
+				}
+				eventually(t, "a settlement", func() bool {
+					back, err := p.Settle(t.Context(), settleDone(claims))
+					return err == nil && len(back) == 0
+				})
+				b.exec(t, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1", userOf(t, b.options.URL))
+			}
+		})
+	}
+}
