@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"fmt"
 	"math/rand/v2"
+	"net/url"
 	"os"
 	"strings"
 	"sync"
@@ -108,18 +109,18 @@ type server struct {
 // postgres wants the server that OUTBOXD_TEST_POSTGRES_URL names.
 func postgres(t *testing.T) *server {
 	t.Helper()
-	url := os.Getenv("OUTBOXD_TEST_POSTGRES_URL")
-	if url == "" {
+	address := os.Getenv("OUTBOXD_TEST_POSTGRES_URL")
+	if address == "" {
 		if os.Getenv("CI") == "true" {
 			t.Fatal("OUTBOXD_TEST_POSTGRES_URL is not set")
 		}
 		t.Skip("OUTBOXD_TEST_POSTGRES_URL is not set: there is no PostgreSQL to test with")
 	}
-	db, err := sql.Open("postgres", url)
+	db, err := sql.Open("postgres", address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &server{t: t, url: url, schema: fmt.Sprintf("cli_%08x", rand.Uint32()), DB: db}
+	s := &server{t: t, url: address, schema: fmt.Sprintf("cli_%08x", rand.Uint32()), DB: db}
 	s.exec("CREATE SCHEMA " + s.schema)
 	t.Cleanup(func() {
 		s.exec("DROP SCHEMA " + s.schema + " CASCADE")
@@ -165,4 +166,24 @@ func (s *server) count(where string) (n int) {
 		s.t.Fatal(err)
 	}
 	return n
+}
+
+// relays counts the relays that did not say goodbye.
+func (s *server) relays() (n int) {
+	s.t.Helper()
+	if err := s.QueryRowContext(context.Background(), "SELECT count(*) FROM "+s.schema+".outbox_relay").Scan(&n); err != nil {
+		s.t.Fatal(err)
+	}
+	return n
+}
+
+// as is the server's URL for another role.
+func (s *server) as(role, password string) string {
+	s.t.Helper()
+	u, err := url.Parse(s.url)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	u.User = url.UserPassword(role, password)
+	return u.String()
 }

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/outboxd/outboxd/dialect"
+)
+
+func TestProblems(t *testing.T) {
+	t.Parallel()
+	age := func(d time.Duration) dialect.Age { return dialect.Age(d) }
+	alive := []dialect.RelayStatus{{Name: "a", Host: "h", ConfigHash: "1", SeenFor: age(time.Second)}}
+	routes := []routeConfig{{Match: "orders"}}
+	for name, c := range map[string]struct {
+		status dialect.Status
+		routes []routeConfig
+		want   []string
+	}{
+		"well": {status: dialect.Status{Relays: alive,
+			Waiting:  []dialect.Waits{{RoutingKey: "orders", Why: dialect.Due, Messages: 9, Oldest: age(time.Second)}, {RoutingKey: "orders", Why: dialect.Retrying, Messages: 1, Oldest: age(time.Hour)}},
+			Breakers: []dialect.BreakerStatus{{Relay: "a", Name: "out", State: "ok"}, {Relay: "a", Name: "out", State: "ramp"}}}, routes: routes},
+		"no relay yet": {want: []string{"no relay is alive: nothing is sent until one is started with outboxd run"}},
+		"relays died": {
+			status: dialect.Status{Relays: []dialect.RelayStatus{{Name: "a", Host: "h1", SeenFor: age(time.Hour)}, {Name: "b", Host: "h2", SeenFor: age(2 * time.Minute)}}},
+			want:   []string{"no relay is alive: nothing is sent until one is started with outboxd run; the last was b on host h2, seen 2m0s ago"},
+		},
+		"relays disagree": {
+			status: dialect.Status{Relays: append(slices.Clone(alive), dialect.RelayStatus{Name: "b", ConfigHash: "2"})},
+			want:   []string{"relays have different destinations or routes: a against b; give all of them the same configuration"},
+		},
+		"a destination is open": {
+			status: dialect.Status{Relays: alive,
+				Waiting:  []dialect.Waits{{RoutingKey: "orders", Why: dialect.Due, Messages: 9, Oldest: age(time.Hour)}},
+				Breakers: []dialect.BreakerStatus{{Relay: "a", Name: "out", State: "open", Failures: 5, LastError: "refused: no broker"}}},
+			want: []string{"destination out is open at relay a: after 5 failures in a row only a probe goes out now and then; the last: refused: no broker"},
+		},
+		"one of its routing keys is open": {
+			status: dialect.Status{Relays: alive, Breakers: []dialect.BreakerStatus{{Relay: "a", Name: "out/orders", State: "open", Failures: 7}}},
+			want:   []string{"routing key orders at destination out is open at relay a: after 7 failures in a row only a probe goes out now and then"},
+		},
+		"a breaker of a dead relay": {status: dialect.Status{Relays: alive, Breakers: []dialect.BreakerStatus{{Relay: "b", Name: "out", State: "open"}}}},
+		"no route": {
+			status: dialect.Status{Relays: alive, Waiting: []dialect.Waits{{RoutingKey: "x", Why: dialect.Due, Messages: 42}}}, routes: routes,
+			want: []string{"42 messages of routing key x have no route: add one to the configuration"},
+		},
+		"nobody takes them": {
+			status: dialect.Status{Relays: alive, Waiting: []dialect.Waits{{RoutingKey: "x", Why: dialect.Due, Messages: 10000, More: true, Oldest: age(5 * time.Minute)}}},
+			want:   []string{"at least 10000 messages of routing key x are due, the oldest for 5m0s: no relay has a route for them, or the relays are too slow"},
+		},
+		"turned back and paused": {
+			status: dialect.Status{Relays: alive, Waiting: []dialect.Waits{{RoutingKey: "orders", Why: dialect.NoPolicy, Messages: 1}, {RoutingKey: "orders", Why: dialect.Paused, Messages: 2}}},
+			want: []string{"1 message of routing key orders are turned back: no policy accepts their schema version; add it to versions",
+				"2 messages of routing key orders are paused"},
+		},
+		"failed": {
+			status: dialect.Status{Relays: alive, Failed: []dialect.FailedCount{{Reason: "rejected", Messages: 5}, {Reason: "exhausted", Messages: 1}, {Reason: "rejected", Messages: 1}}},
+			want:   []string{"7 messages failed and wait for a person (1 exhausted, 6 rejected): see outboxd list --state failed"},
+		},
+	} {
+		if got := problemsOf(c.status, c.routes); !slices.Equal(got, c.want) && len(got)+len(c.want) > 0 {
+			t.Errorf("%s:\n%q\nwant\n%q", name, got, c.want)
+		}
+	}
+}
