@@ -273,11 +273,32 @@ func TestReclaimWatches(t *testing.T) {
 	})
 }
 
-// eras is a Database that says which server answered.
+// TestReclaimWatchesClosely: looks that are too far apart prove nothing, because the owner could not show itself between
+// them.
+func TestReclaimWatchesClosely(t *testing.T) {
+	inWorld(t, func(w *world) {
+		ids := w.insert(1, "x")
+		if _, err := w.table.Store("dead").Claim(t.Context(), 7, testLease, []relay.Quota{{RoutingKey: "x", Limit: 1}}); err != nil {
+			t.Fatal(err)
+		}
+		cfg := w.config("a", &recorder{})
+		cfg.Database = &eras{Database: cfg.Database, slow: 1} // the second look takes almost all of the lease
+		w.start(cfg)
+		time.Sleep(2*testLease + testLease/4)
+		if row := w.table.Row(ids[0]); row.Lapses != 0 {
+			t.Fatal("reclaimed after looks that were too far apart")
+		}
+		w.untilAll(testLease, ids, relay.Finished)
+	})
+}
+
+// eras is a Database that says which server answered, and may be slow to say it.
 type eras struct {
 	relay.Database
-	mu  sync.Mutex
-	era string
+	mu    sync.Mutex
+	era   string
+	slow  int // this look, counted from 0, takes long
+	looks int
 }
 
 func (d *eras) set(era string) {
@@ -288,6 +309,13 @@ func (d *eras) set(era string) {
 
 func (d *eras) Watch(ctx context.Context) (string, []relay.Lease, error) {
 	_, leases, err := d.Database.Watch(ctx)
+	d.mu.Lock()
+	slow := d.slow > 0 && d.looks == d.slow
+	d.looks++
+	d.mu.Unlock()
+	if slow {
+		time.Sleep(testLease * 9 / 10)
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.era, leases, err

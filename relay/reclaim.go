@@ -21,8 +21,9 @@ type watched struct {
 // clock takes part, so that outages, failovers, clock steps and fresh relays reclaim nothing by mistake.
 type watcher struct {
 	*Relay
-	era  string
-	seen map[LeaseID]watched
+	era    string
+	looked time.Time // when the last look was asked for
+	seen   map[LeaseID]watched
 }
 
 // reclaim watches all leases that this relay does not renew itself, and takes back what is under those that are dead.
@@ -38,8 +39,9 @@ func (r *Relay) reclaim(ctx context.Context) {
 	}
 }
 
-// look reads the leases once. Two looks at a lease are at most a third of its length apart; a look that fails, or that
-// another server or connection answered, starts the watch anew.
+// look reads the leases once. A look that fails, one that another server or connection answered, and one more than a
+// third of a lease's length after the last (this process may have been frozen, and the database away meanwhile) start the
+// watch anew: the owner had no chance to show that it lives.
 func (w *watcher) look(ctx context.Context) (dead []Lease, next time.Duration) {
 	asked := time.Now()
 	var era string
@@ -57,6 +59,8 @@ func (w *watcher) look(ctx context.Context) (dead []Lease, next time.Duration) {
 		clear(w.seen)
 		w.era = era
 	}
+	gap := asked.Sub(w.looked)
+	w.looked = asked
 	seen := make(map[LeaseID]watched, len(leases))
 	for _, l := range leases {
 		if w.leases.mine(l.ID) {
@@ -64,7 +68,7 @@ func (w *watcher) look(ctx context.Context) (dead []Lease, next time.Duration) {
 		}
 		next = min(next, l.Length/4)
 		s, ok := w.seen[l.ID]
-		if !ok || s.renewed != l.Renewed {
+		if !ok || s.renewed != l.Renewed || gap > l.Length/3 {
 			s = watched{renewed: l.Renewed, since: time.Now()}
 		}
 		if asked.Sub(s.since) >= l.Length {
