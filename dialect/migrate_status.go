@@ -155,13 +155,12 @@ func (d *DB) name(table string) string {
 	return quoted + "." + table
 }
 
-// checkServer refuses what is not PostgreSQL 13 or later in UTF-8: in another encoding an error text of a destination
-// could make the settlement fail that writes it.
+// checkServer refuses what is not PostgreSQL 13 or later.
 func checkServer(ctx context.Context, q sqlx.ExtContext) (version string, err error) {
-	var full, encoding string
+	var full string
 	var number int
-	row := q.QueryRowxContext(ctx, `SELECT version(), current_setting('server_version'), current_setting('server_version_num')::integer, current_setting('server_encoding')`)
-	if err := row.Scan(&full, &version, &number, &encoding); err != nil {
+	row := q.QueryRowxContext(ctx, `SELECT version(), current_setting('server_version'), current_setting('server_version_num')::integer`)
+	if err := row.Scan(&full, &version, &number); err != nil {
 		return "", err
 	}
 	version, _, _ = strings.Cut(version, " ")
@@ -170,8 +169,6 @@ func checkServer(ctx context.Context, q sqlx.ExtContext) (version string, err er
 		return version, refuse(ErrServer, "the server speaks PostgreSQL's protocol and is another product: outboxd needs PostgreSQL 13 or later")
 	case number < 130000:
 		return version, refuse(ErrServer, "PostgreSQL %s is too old: outboxd needs 13 or later", version)
-	case encoding != "UTF8":
-		return version, refuse(ErrServer, "the database's encoding is %s: outboxd needs one in UTF8", encoding)
 	}
 	return version, nil
 }

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"crypto/rand"
+	"errors"
 	"net/url"
 	"os"
 	"strings"
@@ -103,4 +104,16 @@ func eventually(t testing.TB, what string, f func() bool) {
 		<-tick.C
 	}
 	t.Fatalf("waited a minute for %s", what)
+}
+
+// inTransaction commits what f did if it has no error.
+func inTransaction(db *sqlx.DB, f func(*sqlx.Tx) error) error {
+	tx, err := db.Beginx()
+	if err != nil {
+		return err
+	}
+	if err := f(tx); err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	return tx.Commit()
 }

@@ -1,0 +1,294 @@
+package dialect
+
+import (
+	"bytes"
+	"errors"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+)
+
+// hostile are passwords that break URLs. Their letters are found nowhere else in these tests.
+func hostile() []string {
+	return []string{
+		"Qz%Qx", "Qz%zzQx", "Qz@Qx", "12@Qx", "Qz#Qx", "12#Qx", "12?Qx", "12/Qx", "Qz Qx", "Qz^Qx", "Qz:Qx", "Qz[Qx", `Qz"Qx\'`,
+		"Qz\nQx", "Qz\x00Qx", "Qz{}|<>Qx", "Qz%00Qx",
+	}
+}
+
+// leaks tells whether a text has a piece of one of the hostile passwords.
+func leaks(text string) bool { return strings.Contains(text, "Qx") || strings.Contains(text, "Qz") }
+
+// A password that somebody pasted as it is must not come back in an error, whether the URL is understood or the database
+// that it seems to name does not answer.
+func TestNoPasswordInErrors(t *testing.T) {
+	t.Parallel()
+	for _, password := range hostile() {
+		for _, text := range []string{
+			"postgres://u:" + password + "@127.0.0.1:1/db",
+			"postgres://u:" + url.QueryEscape(password) + "@127.0.0.1:1/db",
+			"postgres://u:" + password + "@127.0.0.1:port/db",
+			"postgres://127.0.0.1:1/db?password=" + password,
+			"postgres://u:" + password,
+			password + "://u@127.0.0.1:1/db",
+			"host=127.0.0.1 port=1 password=" + password,
+			"mysql://u:" + password + "@127.0.0.1:1/db",
+			password,
+		} {
+			db, err := Open(Options{URL: text})
+			if err == nil {
+				_, err = db.CheckSchema(t.Context())
+				if closed := db.Close(); closed != nil {
+					t.Error(closed)
+				}
+			}
+			if err == nil || leaks(err.Error()) {
+				t.Errorf("the error of %q is %v", text, err)
+			}
+		}
+	}
+}
+
+// The same passwords, encoded, arrive as they are.
+func TestPasswordsArrive(t *testing.T) {
+	t.Parallel()
+	for _, password := range hostile() {
+		u := url.URL{Scheme: "postgres", User: url.UserPassword("u", password), Host: "127.0.0.1:1", Path: "/db"}
+		config, err := parseURL(u.String(), false)
+		if strings.ContainsRune(password, 0) {
+			continue // PostgreSQL cannot take a NUL in any case.
+		}
+		if err != nil || config.Password != password {
+			t.Errorf("%q arrives as %q, %v", password, config.Password, err)
+		}
+	}
+}
+
+func TestURLs(t *testing.T) {
+	t.Parallel()
+	const disable, full, prefer = "disable", "verify-full", "prefer"
+	cases := []struct {
+		url      string
+		insecure bool
+		sslmode  string // empty: refused
+		says     string
+	}{
+		{"postgres://u@127.0.0.1/db", false, disable, ""},
+		{"postgresql://u@localhost:5433/db", false, disable, ""},
+		{"postgres://u@[::1]:5433/db", false, disable, ""},
+		{"postgres:///db?host=/run/postgresql", false, disable, ""},
+		{"postgres://u@db.example/db", false, full, ""},
+		{"postgres://u@db.example/db", true, prefer, ""},
+		{"postgres://u@10.0.0.1/db", false, full, ""},
+		{"postgres://u@127.0.0.1,db.example/db", false, full, ""},
+		{"postgres://u@localhost/db?hostaddr=10.0.0.1", false, full, ""},
+		{"postgres://u@db.example/db?sslmode=require", false, "require", ""},
+		{"postgres://u@db.example/db?sslmode=disable", false, disable, ""},
+		{"postgres://u@127.0.0.1/db?sslmode=verify-full", true, full, ""},
+		{"postgres://u@db.example/db?sslmode=maybe", false, "", "not understood"},
+		{"mysql://u@db.example/db", false, "", "PostgreSQL only"},
+		{"sqlite:///var/lib/o.db", false, "", "PostgreSQL only"},
+		{"http://db.example/", false, "", "postgres://"},
+		{"db.example", false, "", "postgres://"},
+		{"", false, "", "postgres://"},
+		{"host=db.example user=u", false, "", "postgres://"},
+	}
+	for _, c := range cases {
+		config, err := parseURL(c.url, c.insecure)
+		switch {
+		case c.sslmode == "" && (err == nil || !strings.Contains(err.Error(), c.says)):
+			t.Errorf("%s: error %v, want %q in it", c.url, err, c.says)
+		case c.sslmode != "" && (err != nil || string(config.SSLMode) != c.sslmode):
+			t.Errorf("%s, insecure %v: sslmode %q, %v, want %q", c.url, c.insecure, config.SSLMode, err, c.sslmode)
+		}
+	}
+}
+
+func TestOpenRefusesSchema(t *testing.T) {
+	t.Parallel()
+	for _, schema := range []string{"a\x00b", strings.Repeat("a", 64), "pg_mine"} {
+		if _, err := Open(Options{URL: "postgres://u@127.0.0.1/db", Schema: schema}); err == nil {
+			t.Errorf("the schema %q is accepted", schema)
+		}
+	}
+}
+
+// Each session and each transaction behind a pooler has the settings, whatever the server's defaults are.
+func TestSessionSettings(t *testing.T) {
+	t.Parallel()
+	want := map[string]string{
+		"transaction_isolation": "read committed", "enable_seqscan": "off", "jit": "off", "TimeZone": "UTC", "lock_timeout": "1s",
+		"statement_timeout": "5s", "idle_in_transaction_session_timeout": "10s",
+	}
+	for name, db := range bothWays(t, Options{Name: "me", Lease: 6 * time.Second}) {
+		for _, pool := range []*sqlx.DB{db.work, db.keep} {
+			err := db.transaction(t.Context(), pool, func(tx *sqlx.Tx) error {
+				for setting, value := range want {
+					var have string
+					if err := tx.Get(&have, "SELECT current_setting($1)", setting); err != nil {
+						return err
+					}
+					if have != value {
+						t.Errorf("%s: %s is %s, want %s", name, setting, have, value)
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+}
+
+// A lock's time-out is at most a sixth of the lease, and 2 s at most.
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	for lease, want := range map[time.Duration]limits{
+		0:                {lock: 2 * time.Second},
+		time.Second:      {time.Second / 6, 5 * time.Second, 10 * time.Second},
+		30 * time.Second: {2 * time.Second, 15 * time.Second, 20 * time.Second},
+		time.Hour:        {2 * time.Second, 30 * time.Second, 35 * time.Second},
+	} {
+		if got := limitsOf(lease); got != want {
+			t.Errorf("lease %v: %+v, want %+v", lease, got, want)
+		}
+	}
+}
+
+// Bytes, text, times and arrays come back as they went, with and without prepared statements.
+func TestValuesArrive(t *testing.T) {
+	t.Parallel()
+	raw := []byte{0, 1, 255, '\\', 'x', '\'', 0x80}
+	for name, db := range bothWays(t, Options{}) {
+		err := db.read(t.Context(), func(q sqlx.ExtContext) error {
+			var payload []byte
+			var text string
+			var texts pq.StringArray
+			row := q.QueryRowxContext(t.Context(), "SELECT $1::bytea, $2::text, $3::text[]", raw, `{"a":"\n\\x"}`, pq.Array([]string{"a,b", `"`, ""}))
+			if err := row.Scan(&payload, &text, &texts); err != nil {
+				return err
+			}
+			if !bytes.Equal(payload, raw) || text != `{"a":"\n\\x"}` || strings.Join(texts, "|") != `a,b|"|` {
+				t.Errorf("%s: came back as %x, %s, %q", name, payload, text, texts)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// bothWays opens the test server directly, and through the pooler if there is one.
+func bothWays(t *testing.T, o Options) map[string]*DB {
+	t.Helper()
+	direct := newSchema(t)
+	ways := map[string]*DB{"direct": direct.connect(t, o), "without prepared statements": nil}
+	o.Pooler = true
+	ways["without prepared statements"] = direct.connect(t, o)
+	if pooler := os.Getenv("OUTBOXD_TEST_PGBOUNCER_URL"); pooler != "" {
+		behind := direct
+		behind.url = pooler
+		ways["behind pgbouncer"] = behind.connect(t, o)
+	}
+	return ways
+}
+
+// What has no server's code is told without what the network said; what has one, in our words.
+func TestFaultsInOurWords(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	d.exec(t, "INSERT INTO outbox (type, payload) VALUES ('a', 'QzQx')")
+	cases := []struct {
+		query string
+		class Class
+	}{
+		{"INSERT INTO outbox (type, payload, headers) VALUES ('b', 'QzQx', '[]')", Refused},
+		{"INSERT INTO outbox (type, payload, headers) VALUES ('b', 'QzQx', 'Qx')", Unreadable},
+		{"INSERT INTO outbox (id, type) SELECT id, 'QzQx' FROM outbox", Duplicate},
+		{"SELECT 'QzQx'::integer", Unreadable},
+		{"SELECT qzqx FROM outbox", Missing},
+		{"SELECT FROM qzqx", Missing},
+		{"SET TRANSACTION READ ONLY; UPDATE outbox SET payload = 'QzQx'", ReadOnly},
+		{"SET lock_timeout = 1; SET statement_timeout = 10; SELECT pg_sleep(1)", Cancelled},
+	}
+	for _, c := range cases {
+		err := wrap("the query", inTransaction(d.db, func(tx *sqlx.Tx) error {
+			_, err := tx.Exec(c.query)
+			return err
+		}))
+		var e *Error
+		if !errors.As(err, &e) || e.Class != c.class || e.Query != "the query" || leaks(err.Error()) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, class %s, want %s", c.query, err, ClassOf(err), c.class)
+		}
+	}
+}
+
+func TestServersThatDoNotAnswer(t *testing.T) {
+	t.Parallel()
+	cases := map[string]func(net.Conn){
+		"closes":        func(c net.Conn) { _ = c.Close() },
+		"says nonsense": func(c net.Conn) { _, _ = c.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\nQzQx")); _ = c.Close() },
+	}
+	for name, answer := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = l.Close() }()
+			go func() {
+				for {
+					c, err := l.Accept()
+					if err != nil {
+						return
+					}
+					answer(c)
+				}
+			}()
+			db, err := Open(Options{URL: "postgres://u:QzQx@" + l.Addr().String() + "/db"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = db.CheckSchema(t.Context())
+			if ClassOf(err) != Away || leaks(err.Error()) {
+				t.Errorf("CheckSchema: %v, class %q", err, ClassOf(err))
+			}
+			if err := db.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// A connection gives up a read that brings nothing, but not while lib/pq keeps a deadline of its own.
+func TestPatience(t *testing.T) {
+	t.Parallel()
+	ours, theirs := net.Pipe()
+	defer func() { _ = theirs.Close() }()
+	c := &patient{Conn: ours, patience: time.Millisecond}
+	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("a read without an answer: %v", err)
+	}
+	if _, err := c.Write([]byte("a")); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("a write that nobody takes: %v", err)
+	}
+	if err := c.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = theirs.Close() }()
+	if _, err := c.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("a read under another deadline: %v", err)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+}
