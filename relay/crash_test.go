@@ -266,7 +266,7 @@ func TestReclaimWatches(t *testing.T) {
 		time.Sleep(testLease - 200*time.Millisecond)
 		eras.set("two")
 		time.Sleep(testLease - 200*time.Millisecond)
-		if row := w.table.Row(ids[0]); row.Lapses != 0 {
+		if row := w.table.Row(ids[0]); row.LeaseID != 7 {
 			t.Fatal("reclaimed after two watches that were each too short")
 		}
 		w.untilAll(testLease, ids, relay.Finished)
@@ -285,7 +285,7 @@ func TestReclaimWatchesClosely(t *testing.T) {
 		cfg.Database = &eras{Database: cfg.Database, slow: 1} // the second look takes almost all of the lease
 		w.start(cfg)
 		time.Sleep(2*testLease + testLease/4)
-		if row := w.table.Row(ids[0]); row.Lapses != 0 {
+		if row := w.table.Row(ids[0]); row.LeaseID != 7 {
 			t.Fatal("reclaimed after looks that were too far apart")
 		}
 		w.untilAll(testLease, ids, relay.Finished)
