@@ -31,6 +31,7 @@ func TestStore(t *testing.T, open func(t *testing.T) Backend) {
 		"scout":       scoutCases(),
 		"presence":    presenceCases(),
 		"model":       modelCases(),
+		"at once":     raceCases(),
 	}
 	for _, group := range slices.Sorted(maps.Keys(groups)) {
 		t.Run(group, func(t *testing.T) {

@@ -16,6 +16,7 @@ func loadCases() []storeCase {
 		{"gives headers and all else as they were written", loadFields},
 		{"does not care for the order it is asked in", loadOrder},
 		{"leaves out what is no longer ours", loadNotOurs},
+		{"leaves out a message asked for under another lease of ours", loadCrossed},
 		{"changes nothing, and waits for no lock", loadLocked},
 		{"of nothing is nothing", loadNothing},
 	}
@@ -153,6 +154,16 @@ func loadNotOurs(s *suite) {
 	absent.ID = "01900000-0000-7000-8000-000000000000"
 	if got := s.load(absent); len(got) != 0 {
 		s.Errorf("Load of an absent message gave %d", len(got))
+	}
+}
+
+func loadCrossed(s *suite) {
+	first, second := s.claimed(Seed{}), s.claimed(Seed{})
+	crossed := first
+	crossed.Lease = second.Lease
+	got := s.load(crossed, second)
+	if _, ok := got[second.ID]; !ok || len(got) != 1 {
+		s.Errorf("Load gave %d messages, want only the one that is asked for under its own lease", len(got))
 	}
 }
 

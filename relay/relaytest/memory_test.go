@@ -2,6 +2,8 @@ package relaytest_test
 
 import (
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/outboxd/outboxd/relay"
 	"github.com/outboxd/outboxd/relay/relaytest"
@@ -15,4 +17,44 @@ func (m memory) Store(name string) relay.Database { return m.Table.Store(name) }
 func TestMemory(t *testing.T) {
 	t.Parallel()
 	relaytest.TestStore(t, func(*testing.T) relaytest.Backend { return memory{relaytest.NewTable()} })
+}
+
+func TestMemoryHasTheClockOfItsBubble(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		table := relaytest.NewTable()
+		store := table.Store("a")
+		id := table.Insert(relaytest.Seed{Type: "order_paid", Delay: time.Hour})[0]
+		claim := func(lease relay.LeaseID) []relay.Claim {
+			claims, err := store.Claim(t.Context(), lease, time.Minute, []relay.Quota{{RoutingKey: "order_paid", Limit: 1}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return claims
+		}
+		time.Sleep(time.Hour - 1)
+		if got := claim(1); len(got) != 0 {
+			t.Fatalf("claimed %v before it was due", got)
+		}
+		time.Sleep(1)
+		if got := claim(2); len(got) != 1 || got[0].ID != id || got[0].Age != time.Hour {
+			t.Fatalf("claimed %v, want message %s, an hour old", got, id)
+		}
+	})
+}
+
+func TestMemoryLosesASettlementOfADeletedMessage(t *testing.T) {
+	t.Parallel()
+	table := relaytest.NewTable()
+	store := table.Store("a")
+	id := table.Insert(relaytest.Seed{Type: "order_paid"})[0]
+	claims, err := store.Claim(t.Context(), 1, time.Minute, []relay.Quota{{RoutingKey: "order_paid", Limit: 1}})
+	if err != nil || len(claims) != 1 {
+		t.Fatalf("claimed %v, %v", claims, err)
+	}
+	table.Delete(id)
+	lost, err := store.Settle(t.Context(), []relay.Settlement{relay.Release(claims[0])})
+	if err != nil || len(lost) != 1 || lost[0].Why != relay.Lost {
+		t.Fatalf("Settle gave %v, %v, want one that is lost", lost, err)
+	}
 }
