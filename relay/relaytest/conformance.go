@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -197,13 +198,13 @@ func (s *suite) between(what string, got, from, to time.Time) {
 // difference names the fields of two structs of one type that are not equal.
 func difference(got, want any) string {
 	g, w := reflect.ValueOf(got), reflect.ValueOf(want)
-	text := ""
+	var fields []string
 	for i := range g.NumField() {
 		if !reflect.DeepEqual(g.Field(i).Interface(), w.Field(i).Interface()) {
-			text += fmt.Sprintf("%s is %v, want %v; ", g.Type().Field(i).Name, g.Field(i), w.Field(i))
+			fields = append(fields, fmt.Sprintf("%s is %v, want %v", g.Type().Field(i).Name, g.Field(i), w.Field(i)))
 		}
 	}
-	return text
+	return strings.Join(fields, "; ")
 }
 
 func ids(claims []relay.Claim) []string {

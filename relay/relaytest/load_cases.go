@@ -43,7 +43,11 @@ func loadPayloads(s *suite) {
 		every[i] = byte(i)
 	}
 	payloads := [][]byte{
-		nil, {}, []byte(`{"id": 7,  "a": "ü😀"}`), every, {0}, []byte("\\x00ff \\"), []byte(" \r\n\t "),
+		nil,
+		{},
+		[]byte(`{"id": 7,  "a": "ü😀"}`), every,
+		{0},
+		[]byte("\\x00ff \\"), []byte(" \r\n\t "),
 		bytes.Repeat([]byte("0123456789abcdef"), 1<<16),
 	}
 	seeds := make([]Seed, len(payloads))

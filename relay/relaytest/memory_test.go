@@ -32,11 +32,11 @@ func TestMemoryHasTheClockOfItsBubble(t *testing.T) {
 			}
 			return claims
 		}
-		time.Sleep(time.Hour - 1)
+		<-time.After(time.Hour - 1)
 		if got := claim(1); len(got) != 0 {
 			t.Fatalf("claimed %v before it was due", got)
 		}
-		time.Sleep(1)
+		<-time.After(1)
 		if got := claim(2); len(got) != 1 || got[0].ID != id || got[0].Age != time.Hour {
 			t.Fatalf("claimed %v, want message %s, an hour old", got, id)
 		}

@@ -194,8 +194,11 @@ func (m *model) sameRows() {
 	for _, id := range m.ids {
 		real, memory := m.row(id), m.table.Row(id)
 		for _, at := range [][2]*time.Time{
-			{&real.DueAt, &memory.DueAt}, {&real.UnknownSince, &memory.UnknownSince}, {&real.DoneAt, &memory.DoneAt},
-			{&real.FailedAt, &memory.FailedAt}, {&real.ResolvedAt, &memory.ResolvedAt},
+			{&real.DueAt, &memory.DueAt},
+			{&real.UnknownSince, &memory.UnknownSince},
+			{&real.DoneAt, &memory.DoneAt},
+			{&real.FailedAt, &memory.FailedAt},
+			{&real.ResolvedAt, &memory.ResolvedAt},
 		} {
 			if at[0].IsZero() == at[1].IsZero() {
 				*at[0] = *at[1]

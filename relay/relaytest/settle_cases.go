@@ -179,7 +179,9 @@ func (s *suite) checkNth(i, kinds int, r Row) {
 	s.Helper()
 	name := strconv.Itoa(i)
 	want := []Row{
-		{State: relay.Finished, Result: name}, {State: relay.Pending, LastError: name}, {State: relay.Pending},
+		{State: relay.Finished, Result: name},
+		{State: relay.Pending, LastError: name},
+		{State: relay.Pending},
 		{State: relay.Failed, Reason: relay.Rejected, LastError: name},
 	}[i%kinds]
 	got := Row{State: r.State, Reason: r.Reason, Result: r.Result, LastError: r.LastError}

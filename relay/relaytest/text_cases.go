@@ -30,8 +30,10 @@ func (s *suite) writes(text string) {
 	s.Insert(repeat(4, Seed{Type: orders})...)
 	claims := s.claim(ofOrders)
 	outcomes := []relay.Outcome{
-		{Kind: relay.KindDone, Result: text, Answer: text}, {Kind: relay.KindRetry, Class: text, Err: text, Answer: text},
-		{Kind: relay.KindFail, Reason: relay.Reason(text), Class: text, Err: text}, relay.Done("plain"),
+		{Kind: relay.KindDone, Result: text, Answer: text},
+		{Kind: relay.KindRetry, Class: text, Err: text, Answer: text},
+		{Kind: relay.KindFail, Reason: relay.Reason(text), Class: text, Err: text},
+		relay.Done("plain"),
 	}
 	settlements := make([]relay.Settlement, len(claims))
 	for i, c := range claims {
@@ -48,8 +50,10 @@ func (s *suite) wrote(want relay.Row) {
 	s.Helper()
 	r := s.row(want.ID)
 	for _, text := range [][3]string{
-		{"result", r.Result, want.Result}, {"error_class", r.ErrorClass, want.ErrorClass},
-		{"last_error", r.LastError, want.LastError}, {"state", string(r.State), string(want.State)},
+		{"result", r.Result, want.Result},
+		{"error_class", r.ErrorClass, want.ErrorClass},
+		{"last_error", r.LastError, want.LastError},
+		{"state", string(r.State), string(want.State)},
 	} {
 		if text[1] != text[2] {
 			s.Errorf("%s of a %s is %q, want %q", text[0], want.What, text[1], text[2])
