@@ -110,7 +110,10 @@ func arrowOf(path string) (best arrow, ok bool) {
 		}
 	}
 	// A sink of a new kind needs a line of its own: it is no part of the core.
-	return best, ok && !(best.folder == "relay" && strings.HasPrefix(path, module+"relay/sink/"))
+	if best.folder == "relay" && strings.HasPrefix(path, module+"relay/sink/") {
+		return arrow{}, false
+	}
+	return best, ok
 }
 
 func (a arrow) allows(imported string) bool {

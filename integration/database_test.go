@@ -85,6 +85,14 @@ func (d *database) count(t *testing.T, query string) int {
 	return n
 }
 
+// expect checks the number that a query returns now.
+func (d *database) expect(t *testing.T, want int, query string) {
+	t.Helper()
+	if got := d.count(t, query); got != want {
+		t.Errorf("%d, want %d: %s", got, want, query)
+	}
+}
+
 // waitCount waits until a query returns that number.
 func (d *database) waitCount(t *testing.T, within time.Duration, want int, query string) {
 	t.Helper()

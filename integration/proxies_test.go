@@ -91,7 +91,9 @@ func TestPostgresProxy(t *testing.T) {
 			p.setSilent(true)
 			result := run()
 			p.setSilent(false)
-			<-result // an error if a byte was lost meanwhile; never a hang
+			if err := <-result; err != nil {
+				t.Logf("a byte was lost, which is no hang: %v", err)
+			}
 			if err := <-run(); err != nil {
 				t.Error(err)
 			}

@@ -24,6 +24,18 @@ func newPostgresProxy(t *testing.T, server string) (*proxy, string) {
 	return p, rewrite(t, server, func(u *url.URL) { u.Host = p.address() })
 }
 
+// What the relay says to PostgreSQL, to be asked for or answered. A statement's text comes on one line, its table's name
+// perhaps with a schema.
+const (
+	claimStatement  = `INSERT INTO \S*outbox_lease .* SET state = 'in_flight'`
+	loadStatement   = `SELECT .*payload_bytes.* FROM \S*outbox `
+	settleStatement = `state = 'done', attempts|AS becomes\(s\)` // of done ones, and of all others
+	renewStatement  = `UPDATE \S*outbox_lease SET renewed_at`
+	finishStatement = `DELETE FROM \S*outbox_lease`
+	takeStatement   = `UPDATE \S*outbox_lease SET relay`
+	moveStatement   = `SET state = 'pending', due_at = \(SELECT claimed_at`
+)
+
 // asks matches the message that runs a statement whose text matches the expression, blanks and line ends being the same.
 func asks(expression string) func(part) bool { return statement(toServer, expression) }
 

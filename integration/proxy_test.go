@@ -43,10 +43,11 @@ type proxy struct {
 	delay    atomic.Int64 // before each part, in nanoseconds
 	silent   atomic.Bool
 
-	mu    sync.Mutex
-	down  bool
-	traps []*trap
-	links map[*link]bool
+	mu      sync.Mutex
+	down    bool
+	traps   []*trap
+	tallies []*tally
+	links   map[*link]bool
 }
 
 // link is one connection through a proxy.
@@ -202,6 +203,20 @@ func (p *proxy) pass(l *link, one part, to io.Writer) bool {
 	return err == nil
 }
 
+// tally counts the parts that match, whatever becomes of them.
+type tally struct {
+	match func(part) bool
+	n     atomic.Int64
+}
+
+func (p *proxy) count(match func(part) bool) *tally {
+	counted := &tally{match: match}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tallies = append(p.tallies, counted)
+	return counted
+}
+
 // trap waits for parts, and holds each that it catches until it is told what becomes of them.
 type trap struct {
 	proxy  *proxy
@@ -249,6 +264,11 @@ func (p *proxy) await(one part) bool {
 func (p *proxy) catch(one part) *trap {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	for _, c := range p.tallies {
+		if c.match(one) {
+			c.n.Add(1)
+		}
+	}
 	for i, tr := range p.traps {
 		if !tr.match(one) {
 			continue
