@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"time"
 
 	"github.com/outboxd/outboxd/relay"
@@ -31,7 +30,7 @@ type databaseConfig struct {
 func (d databaseConfig) source() secretSource { return secretSource{d.URL, d.URLFile, d.URLEnv} }
 
 type relayConfig struct {
-	Name        string        `yaml:"name,omitempty"`
+	Name        string        `yaml:"name,omitempty"` // unique on the table; empty: one is made of the host's
 	Lease       time.Duration `yaml:"lease,omitempty"`
 	StopTimeout time.Duration `yaml:"stop_timeout,omitempty"`
 }
@@ -117,17 +116,8 @@ type policyConfig struct {
 // package relay.
 func defaultConfig() config {
 	return config{
-		Relay: relayConfig{Name: defaultName(), Lease: relay.DefaultLease, StopTimeout: relay.DefaultStopTimeout},
+		Relay: relayConfig{Lease: relay.DefaultLease, StopTimeout: relay.DefaultStopTimeout},
 		HTTP:  httpConfig{Listen: ":9465"},
 		Log:   logConfig{Level: "info", Format: "auto"},
 	}
-}
-
-// defaultName is the host's name: in Kubernetes that is the pod's, and so unique. Two relays on one host need names.
-func defaultName() string {
-	host, err := os.Hostname()
-	if err != nil || host == "" {
-		return "outboxd"
-	}
-	return host
 }

@@ -7,10 +7,13 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
+
 	"github.com/outboxd/outboxd/relay"
 	"github.com/outboxd/outboxd/relay/sink/kafka"
 	"github.com/outboxd/outboxd/relay/sink/stdout"
@@ -36,9 +39,10 @@ func buildRelay(l *loaded, p parts) (relay.Config, error) {
 		return relay.Config{}, err
 	}
 	c := l.config
+	host := hostName()
 	rc := relay.Config{
-		Name: c.Relay.Name, Lease: c.Relay.Lease, StopTimeout: c.Relay.StopTimeout,
-		Host: defaultName(), Version: builtFrom().Version, ConfigHash: c.hash(),
+		Name: orElse(c.Relay.Name, fmt.Sprintf("%s-%04x", host, rand.N(1<<16))), Lease: c.Relay.Lease,
+		StopTimeout: c.Relay.StopTimeout, Host: host, Version: builtFrom().Version, ConfigHash: c.hash(),
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Destinations)) {
 		d, err := l.destination(name, c.Destinations[name], p)
@@ -58,6 +62,15 @@ func buildRelay(l *loaded, p parts) (relay.Config, error) {
 	return rc, nil
 }
 
+// hostName is also the pod's, in Kubernetes.
+func hostName() string {
+	host, err := os.Hostname()
+	if err != nil || host == "" {
+		return "outboxd"
+	}
+	return host
+}
+
 // wantsWork refuses a configuration that is well written and has nothing to do.
 func (l *loaded) wantsWork() error {
 	switch c := l.config; {
@@ -73,8 +86,10 @@ func (l *loaded) wantsWork() error {
 }
 
 func (l *loaded) destination(name string, d destinationConfig, p parts) (relay.Destination, error) {
-	rd := relay.Destination{Name: name, Width: d.Width,
-		Breaker: relay.BreakerConfig{Run: d.Breaker.Run, Pause: d.Breaker.Pause, Cap: d.Breaker.Cap}}
+	rd := relay.Destination{
+		Name: name, Width: d.Width,
+		Breaker: relay.BreakerConfig{Run: d.Breaker.Run, Pause: d.Breaker.Pause, Cap: d.Breaker.Cap},
+	}
 	var err error
 	switch {
 	case d.Kafka != nil:
@@ -108,11 +123,15 @@ func (l *loaded) kafkaSink(path string, k *kafkaConfig, p parts) (relay.Sink, er
 
 // sink is the sink's configuration without the password.
 func (k *kafkaConfig) sink() kafka.Config {
-	c := kafka.Config{Brokers: k.Brokers, Topic: k.Topic, Insecure: k.Insecure, Version: k.Version, ClientID: k.ClientID,
-		Compression: k.Compression, MaxMessageBytes: k.MaxMessageBytes, TombstoneOnEmpty: k.TombstoneOnEmpty}
+	c := kafka.Config{
+		Brokers: k.Brokers, Topic: k.Topic, Insecure: k.Insecure, Version: k.Version, ClientID: k.ClientID,
+		Compression: k.Compression, MaxMessageBytes: k.MaxMessageBytes, TombstoneOnEmpty: k.TombstoneOnEmpty,
+	}
 	if t := k.TLS; t != nil {
-		c.TLS = &kafka.TLS{CAFile: t.CAFile, CertFile: t.CertFile, KeyFile: t.KeyFile, ServerName: t.ServerName,
-			InsecureSkipVerify: t.InsecureSkipVerify}
+		c.TLS = &kafka.TLS{
+			CAFile: t.CAFile, CertFile: t.CertFile, KeyFile: t.KeyFile, ServerName: t.ServerName,
+			InsecureSkipVerify: t.InsecureSkipVerify,
+		}
 	}
 	if s := k.SASL; s != nil {
 		c.SASL = &kafka.SASL{Mechanism: s.Mechanism, Username: s.Username, TokenFile: s.TokenFile}
@@ -126,7 +145,7 @@ func (l *loaded) validateKafka(path string, k *kafkaConfig) {
 	if c.SASL != nil {
 		c.SASL.Password = masked // it is somewhere; whether it can be read, the start says
 	}
-	for _, line := range strings.Split(errorText(c.Validate()), "\n") {
+	for line := range strings.SplitSeq(errorText(c.Validate()), "\n") {
 		if key, words, found := strings.Cut(strings.TrimPrefix(line, "kafka."), ": "); found {
 			l.fail(path+"."+key, "%s", words)
 		}

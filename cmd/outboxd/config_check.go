@@ -21,8 +21,8 @@ func (l *loaded) check() {
 		l.fail("database", "give exactly one of url, url_file and url_env")
 	}
 	l.oneOf("database.pooler", c.Database.Pooler, "transaction")
-	if c.Relay.Name == "" || len(c.Relay.Name) > 100 {
-		l.fail("relay.name", "wants 1 to 100 characters")
+	if len(c.Relay.Name) > 100 {
+		l.fail("relay.name", "wants at most 100 characters")
 	}
 	l.between("relay.lease", c.Relay.Lease, time.Second, time.Hour)
 	l.between("relay.stop_timeout", c.Relay.StopTimeout, 100*time.Millisecond, time.Hour)

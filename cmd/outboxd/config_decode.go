@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"strconv"
 	"strings"
@@ -142,7 +143,7 @@ func (d *decoder) entries(path string, at place, n ast.Node) []entry {
 			d.fail(e.place, join(path, e.place.key), "the key is here twice, first in line %d; keep one", line)
 			continue
 		}
-		first[e.key] = e.place.line
+		first[e.key] = e.line
 		d.at[join(path, e.key)] = e.place
 		out = append(out, e)
 	}
@@ -232,9 +233,7 @@ func fieldsOf(v reflect.Value) map[string]reflect.Value {
 	for i := range v.NumField() {
 		key, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("yaml"), ",")
 		if key == "" {
-			for k, f := range fieldsOf(v.Field(i)) {
-				out[k] = f
-			}
+			maps.Copy(out, fieldsOf(v.Field(i)))
 			continue
 		}
 		out[key] = v.Field(i)
@@ -265,8 +264,7 @@ func placeOf(n ast.Node) place {
 // are quoted parts of its words, which come from the file.
 func syntaxProblem(err error) problem {
 	p := problem{text: "this is no YAML"}
-	var known yaml.Error
-	if errors.As(err, &known) {
+	if known, ok := errors.AsType[yaml.Error](err); ok {
 		words, _, _ := strings.Cut(known.GetMessage(), `"`)
 		p.text += ": " + strings.TrimRight(words, ": ")
 		if tok := known.GetToken(); tok != nil && tok.Position != nil {

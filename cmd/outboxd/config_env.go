@@ -36,6 +36,26 @@ func envFields() [][2]string {
 	}
 }
 
+// envNames are all variables that are read.
+func envNames() []string {
+	names := []string{envConfig, envDatabase, envDatabaseFile, envBrokers, envTopic}
+	for _, pair := range envFields() {
+		names = append(names, pair[0])
+	}
+	return names
+}
+
+// warnMisspelt warns of variables that are nearly ours. Others that begin alike can be anybody's: Kubernetes makes some of
+// a service's name.
+func (l *loaded) warnMisspelt(names []string) {
+	for _, name := range names {
+		near := nearest(name, envNames())
+		if strings.HasPrefix(name, "OUTBOXD_") && near != "" && near != name {
+			l.warn(name, "this variable is not read; did you mean "+near+"?")
+		}
+	}
+}
+
 // overlay puts the environment over what the file said. An empty variable is one that is not set.
 func (l *loaded) overlay(env lookup) {
 	for _, pair := range envFields() {

@@ -75,7 +75,7 @@ func TestWholeConfiguration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer closeSinks(rc)
+	defer func() { _ = closeSinks(rc) }()
 	if rc.Name != "shop-1" || rc.Lease != 2*time.Second || rc.StopTimeout != 40*time.Second {
 		t.Errorf("relay: %+v", rc)
 	}
@@ -146,11 +146,15 @@ func TestEnvironmentMistakes(t *testing.T) {
 		"boolean":               {env: []string{"OUTBOXD_MIGRATE=maybe"}, want: "OUTBOXD_MIGRATE: wants true or false\n"},
 		"topic without brokers": {env: []string{"OUTBOXD_KAFKA_TOPIC=t"}, want: "OUTBOXD_KAFKA_TOPIC: it needs OUTBOXD_KAFKA_BROKERS beside it\n"},
 		"broker without port":   {env: []string{"OUTBOXD_KAFKA_BROKERS=kafka"}, want: "destinations.kafka.kafka.brokers[0]: wants host:port, such as kafka:9092 (it comes from the environment OUTBOXD_KAFKA_BROKERS)\n"},
-		"brokers beside destinations": {env: []string{"OUTBOXD_KAFKA_BROKERS=kafka:9092"}, file: "testdata/config/good/whole.yaml",
-			want: "OUTBOXD_KAFKA_BROKERS: it makes a destination and a route only where the file has none; unset it and OUTBOXD_KAFKA_TOPIC, or take destinations and routes out of the file\n"},
+		"brokers beside destinations": {
+			env: []string{"OUTBOXD_KAFKA_BROKERS=kafka:9092"}, file: "testdata/config/good/whole.yaml",
+			want: "OUTBOXD_KAFKA_BROKERS: it makes a destination and a route only where the file has none; unset it and OUTBOXD_KAFKA_TOPIC, or take destinations and routes out of the file\n",
+		},
 		"no such file": {file: "testdata/none.yaml", want: "cannot read testdata/none.yaml: no such file or directory\n"},
-		"nothing to do": {env: []string{"OUTBOXD_DATABASE_URL=postgres://h/d"},
-			want: "destinations: there is none; name one in the file, or set OUTBOXD_KAFKA_BROKERS\n"},
+		"nothing to do": {
+			env:  []string{"OUTBOXD_DATABASE_URL=postgres://h/d"},
+			want: "destinations: there is none; name one in the file, or set OUTBOXD_KAFKA_BROKERS\n",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -184,6 +188,15 @@ func TestWarnings(t *testing.T) {
 		if code != exitOK || !strings.Contains(stderr, want) {
 			t.Errorf("exit %d: %q misses %q", code, stderr, want)
 		}
+	}
+}
+
+func TestMisspeltVariable(t *testing.T) {
+	t.Parallel()
+	l := &loaded{}
+	l.warnMisspelt([]string{"OUTBOXD_RELAY_LEASES", "OUTBOXD_LISTEN", "OUTBOXD_PORT_9465_TCP", "DATABASE_URLS"})
+	if want := "OUTBOXD_RELAY_LEASES: this variable is not read; did you mean OUTBOXD_RELAY_LEASE?"; len(l.warnings) != 1 || l.warnings[0] != want {
+		t.Errorf("%q", l.warnings)
 	}
 }
 

@@ -16,7 +16,18 @@ import (
 )
 
 func (p *program) configCommand() *cobra.Command {
-	cmd := group("config", "Check and show the configuration", "")
+	var help strings.Builder
+	help.WriteString("The configuration is one YAML file, " + envConfig + " or -c. These variables win over it:\n")
+	for _, pair := range append(envFields(), [][2]string{
+		{envDatabase, "database.url"},
+		{envDatabaseFile, "database.url_file"},
+		{envBrokers, "a Kafka destination and a route for all messages"},
+		{envTopic, "its topic"},
+	}...) {
+		fmt.Fprintf(&help, "  %-28s %s\n", pair[0], pair[1])
+	}
+	help.WriteString(envFallback + " counts where no other database is given.")
+	cmd := group("config", "Check and show the configuration", help.String())
 	cmd.AddCommand(p.configValidateCommand(), p.configShowCommand())
 	return cmd
 }
@@ -64,6 +75,9 @@ func (p *program) configShowCommand() *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			if err := out.check(); err != nil {
 				return err
+			}
+			if out.format != "table" && !resolved {
+				return usagef("-o goes with --resolved; without it, config show prints YAML")
 			}
 			l, err := p.load()
 			if err != nil {

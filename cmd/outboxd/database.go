@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
+
 	"github.com/outboxd/outboxd/dialect"
 )
 
@@ -24,8 +26,10 @@ func (l *loaded) openDatabase(env lookup, relayName string, lease time.Duration)
 	if err != nil {
 		return nil, failf(exitConfiguration, "database URL: %w", err)
 	}
-	db, err := dialect.Open(dialect.Options{URL: url.Reveal(), Schema: c.Schema, Name: relayName, Lease: lease,
-		Insecure: c.Insecure, Pooler: c.Pooler == "transaction"})
+	db, err := dialect.Open(dialect.Options{
+		URL: url.Reveal(), Schema: c.Schema, Name: relayName, Lease: lease,
+		Insecure: c.Insecure, Pooler: c.Pooler == "transaction",
+	})
 	if err != nil {
 		return nil, failf(exitConfiguration, "database: %w", err)
 	}
@@ -109,9 +113,11 @@ func (w *waiter) try(ctx context.Context) error {
 
 // lasting marks an error that time alone does not mend.
 func lasting(err error) error {
-	switch dialect.ClassOf(err) {
-	case dialect.Away, dialect.Full, dialect.Locked, dialect.Deadlock, dialect.Conflict, dialect.Cancelled, dialect.ReadOnly,
-		dialect.Missing:
+	passing := []dialect.Class{
+		dialect.Away, dialect.Full, dialect.Locked, dialect.Deadlock, dialect.Conflict,
+		dialect.Cancelled, dialect.ReadOnly, dialect.Missing,
+	}
+	if slices.Contains(passing, dialect.ClassOf(err)) {
 		return err
 	}
 	return backoff.Permanent(err)
@@ -128,17 +134,17 @@ func (l *loaded) migrate(ctx context.Context, env lookup) (applied []string, err
 	return db.Migrate(ctx)
 }
 
-// databaseCode is the exit code of an error that a database query ended in.
+// databaseCode is the exit code of an error that a look at the database ended in.
 func databaseCode(err error) int {
-	switch dialect.ClassOf(err) {
-	case "":
-		if errors.Is(err, dialect.ErrServer) || errors.Is(err, dialect.ErrShape) {
-			return exitDatabase
-		}
-		return exitUnexpected
-	case dialect.Rights:
+	outOfReach := []dialect.Class{
+		dialect.Away, dialect.Full, dialect.Login, dialect.Missing, dialect.ReadOnly,
+		dialect.Cancelled, dialect.Pooler,
+	}
+	class := dialect.ClassOf(err)
+	switch {
+	case class == dialect.Rights:
 		return exitNotAllowed
-	case dialect.Away, dialect.Full, dialect.Login, dialect.Missing, dialect.ReadOnly, dialect.Cancelled, dialect.Pooler:
+	case slices.Contains(outOfReach, class), errors.Is(err, dialect.ErrServer), errors.Is(err, dialect.ErrShape):
 		return exitDatabase
 	}
 	return exitUnexpected

@@ -7,9 +7,10 @@ import (
 	"os"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/outboxd/outboxd/dialect"
 	"github.com/outboxd/outboxd/outbox"
-	"github.com/spf13/cobra"
 )
 
 func (p *program) enqueueCommand() *cobra.Command {

@@ -35,20 +35,17 @@ func usagef(format string, args ...any) error { return failf(exitUsage, format, 
 
 // exitCode maps what a command returned to the code of the process.
 func exitCode(ctx context.Context, err error) int {
-	var (
-		fail   *failure
-		config *configError
-		signal stopped
-	)
-	switch {
-	case err == nil:
+	if err == nil {
 		return exitOK
-	case errors.As(err, &fail):
-		return fail.code
-	case errors.As(err, &config):
+	}
+	if f, ok := errors.AsType[*failure](err); ok {
+		return f.code
+	}
+	if _, ok := errors.AsType[*configError](err); ok {
 		return exitConfiguration
-	case errors.As(context.Cause(ctx), &signal):
-		return signal.code()
+	}
+	if s, ok := errors.AsType[stopped](context.Cause(ctx)); ok {
+		return s.code()
 	}
 	return databaseCode(err)
 }

@@ -26,13 +26,17 @@ func TestExitCodes(t *testing.T) {
 		{args: "version -o xml", code: exitUsage, want: "outboxd: -o wants table, json or jsonl"},
 		{args: "migrate print --script nothing", code: exitUsage, want: `outboxd: --script: no script "nothing": roles or drop`},
 		{args: "run", code: exitConfiguration, want: "destinations: there is none; name one in the file, or set OUTBOXD_KAFKA_BROKERS"},
-		{args: "run -c testdata/config/stdout.yaml", code: exitConfiguration,
-			want: "outboxd: no database: set OUTBOXD_DATABASE_URL or OUTBOXD_DATABASE_URL_FILE, or database.url_file in the configuration"},
+		{
+			args: "run -c testdata/config/stdout.yaml", code: exitConfiguration,
+			want: "outboxd: no database: set OUTBOXD_DATABASE_URL or OUTBOXD_DATABASE_URL_FILE, or database.url_file in the configuration",
+		},
 		{args: "migrate status", env: away, code: exitDatabase},
 		{args: "migrate up", env: away, code: exitDatabase},
 		{args: "run --once -c testdata/config/stdout.yaml", env: away, code: exitDatabase},
-		{args: "migrate status", env: []string{"OUTBOXD_DATABASE_URL=mysql://u:hunter2@h/d"}, code: exitConfiguration,
-			want: "outboxd: database: the database URL begins with mysql: outboxd works on PostgreSQL only, with postgres://"},
+		{
+			args: "migrate status", env: []string{"OUTBOXD_DATABASE_URL=mysql://u:hunter2@h/d"}, code: exitConfiguration,
+			want: "outboxd: database: the database URL begins with mysql: outboxd works on PostgreSQL only, with postgres://",
+		},
 	} {
 		t.Run(c.args, func(t *testing.T) {
 			t.Parallel()

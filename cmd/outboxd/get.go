@@ -11,8 +11,9 @@ import (
 	"text/tabwriter"
 	"unicode/utf8"
 
-	"github.com/outboxd/outboxd/dialect"
 	"github.com/spf13/cobra"
+
+	"github.com/outboxd/outboxd/dialect"
 )
 
 // details is a message as `get` prints it.

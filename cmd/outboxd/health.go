@@ -12,8 +12,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/outboxd/outboxd/relay"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/outboxd/outboxd/relay"
 )
 
 const (
@@ -102,8 +103,10 @@ func serve(ctx context.Context, listen string, handler http.Handler, log *slog.L
 			"listen", listen, "err", err)
 		return func() {}
 	}
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
-		IdleTimeout: time.Minute, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
+	server := &http.Server{
+		Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
+		IdleTimeout: time.Minute, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
 	log.Info("health checks and metrics", "listen", listener.Addr().String())
 	done := make(chan struct{})
 	go func() {

@@ -76,8 +76,10 @@ func TestMetrics(t *testing.T) {
 		},
 	}, build{Version: "1", Commit: "c", Go: "go"})
 	m.registry.MustRegister(newGauges(func() relay.Snapshot {
-		return relay.Snapshot{DatabaseSeen: time.Now(), Ticks: map[string]time.Time{"claim": time.Unix(5, 0)},
-			Destinations: []relay.DestinationState{{Name: "out", State: "open", InFlight: 3, Limit: 8}}}
+		return relay.Snapshot{
+			DatabaseSeen: time.Now(), Ticks: map[string]time.Time{"claim": time.Unix(5, 0)},
+			Destinations: []relay.DestinationState{{Name: "out", State: "open", InFlight: 3, Limit: 8}},
+		}
 	}))
 	for _, want := range []string{
 		`outboxd_sends_total{destination="out",outcome="unsent",type="order_paid"} 0`,
@@ -98,7 +100,8 @@ func TestMetrics(t *testing.T) {
 		{Kind: relay.EventFinal, Destination: "out", Type: "order_paid", State: relay.Finished, Age: time.Minute},
 		{Kind: relay.EventFinal, Destination: "out", Type: "invoice.x", State: relay.Failed, Reason: relay.Rejected},
 		{Kind: relay.EventTurned, Destination: "out", Type: "order_paid", Class: "no_policy"},
-		{Kind: relay.EventLost}, {Kind: relay.EventLapse, Count: 4, Relay: "dead"},
+		{Kind: relay.EventLost},
+		{Kind: relay.EventLapse, Count: 4, Relay: "dead"},
 	})
 	text := scrape(m)
 	for _, want := range []string{

@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/outboxd/outboxd/dialect"
 	"github.com/spf13/cobra"
+
+	"github.com/outboxd/outboxd/dialect"
 )
 
 // listPages is how many pages one call reads for a filter that fits few messages, before it says where to go on.
@@ -90,8 +91,10 @@ type listRow struct {
 func listRows(found []dialect.Listed) []listRow {
 	out := make([]listRow, 0, len(found))
 	for _, m := range found {
-		out = append(out, listRow{m.ID, m.State, m.RoutingKey, m.Type, m.Attempts, m.CreatedAt, m.DueAt, m.Reason,
-			m.ErrorClass, m.Result})
+		out = append(out, listRow{
+			m.ID, m.State, m.RoutingKey, m.Type, m.Attempts, m.CreatedAt, m.DueAt, m.Reason,
+			m.ErrorClass, m.Result,
+		})
 	}
 	return out
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 )
 
@@ -23,7 +24,12 @@ func main() {
 
 // run is the whole program but for signals and exit: it executes one command line and returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	p := &program{env: os.LookupEnv, stdin: stdin, stdout: stdout, stderr: stderr}
+	var names []string
+	for _, pair := range os.Environ() {
+		name, _, _ := strings.Cut(pair, "=")
+		names = append(names, name)
+	}
+	p := &program{env: os.LookupEnv, names: names, stdin: stdin, stdout: stdout, stderr: stderr}
 	return p.run(ctx, args)
 }
 

@@ -89,12 +89,13 @@ func (b *safeBuffer) String() string {
 // eventually waits until what is asked for is there.
 func eventually(t *testing.T, what string, there func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.After(30 * time.Second)
 	for !there() {
-		if time.Now().After(deadline) {
+		select {
+		case <-deadline:
 			t.Fatalf("%s: not after 30 s", what)
+		case <-time.After(5 * time.Millisecond):
 		}
-		time.Sleep(5 * time.Millisecond)
 	}
 }
 

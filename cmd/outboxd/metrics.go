@@ -4,9 +4,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/outboxd/outboxd/relay"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/outboxd/outboxd/relay"
 )
 
 // other stands for every type and routing key that the configuration does not name, so that no row can make a series.
@@ -41,8 +42,10 @@ func newMetrics(c config, b build) *metrics {
 		claimTook:  histogram("claim_duration_seconds", "How long a claim took."),
 		settleTook: histogram("settle_duration_seconds", "How long a settlement took."),
 	}
-	info := prometheus.NewGauge(prometheus.GaugeOpts{Name: "outboxd_build_info", Help: "What runs; always 1.",
-		ConstLabels: prometheus.Labels{"version": b.Version, "commit": b.Commit, "goversion": b.Go}})
+	info := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "outboxd_build_info", Help: "What runs; always 1.",
+		ConstLabels: prometheus.Labels{"version": b.Version, "commit": b.Commit, "goversion": b.Go},
+	})
 	info.Set(1)
 	m.registry.MustRegister(m.sends, m.failed, m.sendErrors, m.turned, m.claimed, m.lapses, m.lost, m.sendTook,
 		m.untilDone, m.claimTook, m.settleTook, info, collectors.NewGoCollector(),
@@ -73,8 +76,10 @@ func (m *metrics) startType(destination, kind string) {
 	for _, outcome := range []relay.Kind{relay.KindDone, relay.KindRetry, relay.KindFail, relay.KindUnknown, relay.KindUnsent} {
 		m.sends.WithLabelValues(kind, destination, string(outcome))
 	}
-	for _, reason := range []relay.Reason{relay.Exhausted, relay.Rejected, relay.TooLarge, relay.Expired, relay.LeaseLost,
-		relay.Unknowable} {
+	for _, reason := range []relay.Reason{
+		relay.Exhausted, relay.Rejected, relay.TooLarge, relay.Expired, relay.LeaseLost,
+		relay.Unknowable,
+	} {
 		m.failed.WithLabelValues(kind, destination, string(reason))
 	}
 	m.turned.WithLabelValues(kind, "no_policy")
@@ -139,9 +144,11 @@ func counters(name, help string, labels ...string) *prometheus.CounterVec {
 
 // buckets are the classic ones, for those who do not scrape native histograms.
 func buckets(name, help string) prometheus.HistogramOpts {
-	return prometheus.HistogramOpts{Name: "outboxd_" + name, Help: help,
+	return prometheus.HistogramOpts{
+		Name: "outboxd_" + name, Help: help,
 		Buckets:                     []float64{.001, .005, .01, .025, .1, .25, 1, 5, 10, 30, 60, 300},
-		NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 100, NativeHistogramMinResetDuration: time.Hour}
+		NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 100, NativeHistogramMinResetDuration: time.Hour,
+	}
 }
 
 func histograms(name, help string, labels ...string) *prometheus.HistogramVec {

@@ -3,8 +3,9 @@ package main
 import (
 	"time"
 
-	"github.com/outboxd/outboxd/relay"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/outboxd/outboxd/relay"
 )
 
 // gauges reads the relay's snapshot whenever somebody scrapes.

@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/outboxd/outboxd/dialect"
 	"github.com/spf13/cobra"
+
+	"github.com/outboxd/outboxd/dialect"
 )
 
 func (p *program) migrateCommand() *cobra.Command {

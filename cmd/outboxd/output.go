@@ -58,16 +58,16 @@ func printTable[T any](w io.Writer, list []T) error {
 	table := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	kind := reflect.TypeFor[T]()
 	var heading []string
-	for i := range kind.NumField() {
-		name, _, _ := strings.Cut(kind.Field(i).Tag.Get("json"), ",")
+	for field := range kind.Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		heading = append(heading, strings.ToUpper(name))
 	}
 	fmt.Fprintln(table, strings.Join(heading, "\t"))
 	for _, row := range list {
 		v := reflect.ValueOf(row)
 		cells := make([]string, 0, v.NumField())
-		for i := range v.NumField() {
-			cells = append(cells, cell(v.Field(i)))
+		for _, field := range v.Fields() {
+			cells = append(cells, cell(field))
 		}
 		fmt.Fprintln(table, strings.Join(cells, "\t"))
 	}
@@ -82,7 +82,7 @@ func cell(v reflect.Value) string {
 		}
 		v = v.Elem()
 	}
-	if at, ok := v.Interface().(time.Time); ok {
+	if at, ok := reflect.TypeAssert[time.Time](v); ok {
 		return at.UTC().Format(time.RFC3339)
 	}
 	text := strings.Map(func(r rune) rune {

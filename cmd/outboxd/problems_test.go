@@ -18,9 +18,11 @@ func TestProblems(t *testing.T) {
 		routes []routeConfig
 		want   []string
 	}{
-		"well": {status: dialect.Status{Relays: alive,
+		"well": {status: dialect.Status{
+			Relays:   alive,
 			Waiting:  []dialect.Waits{{RoutingKey: "orders", Why: dialect.Due, Messages: 9, Oldest: age(time.Second)}, {RoutingKey: "orders", Why: dialect.Retrying, Messages: 1, Oldest: age(time.Hour)}},
-			Breakers: []dialect.BreakerStatus{{Relay: "a", Name: "out", State: "ok"}, {Relay: "a", Name: "out", State: "ramp"}}}, routes: routes},
+			Breakers: []dialect.BreakerStatus{{Relay: "a", Name: "out", State: "ok"}, {Relay: "a", Name: "out", State: "ramp"}},
+		}, routes: routes},
 		"no relay yet": {want: []string{"no relay is alive: nothing is sent until one is started with outboxd run"}},
 		"relays died": {
 			status: dialect.Status{Relays: []dialect.RelayStatus{{Name: "a", Host: "h1", SeenFor: age(time.Hour)}, {Name: "b", Host: "h2", SeenFor: age(2 * time.Minute)}}},
@@ -31,9 +33,11 @@ func TestProblems(t *testing.T) {
 			want:   []string{"relays have different destinations or routes: a against b; give all of them the same configuration"},
 		},
 		"a destination is open": {
-			status: dialect.Status{Relays: alive,
+			status: dialect.Status{
+				Relays:   alive,
 				Waiting:  []dialect.Waits{{RoutingKey: "orders", Why: dialect.Due, Messages: 9, Oldest: age(time.Hour)}},
-				Breakers: []dialect.BreakerStatus{{Relay: "a", Name: "out", State: "open", Failures: 5, LastError: "refused: no broker"}}},
+				Breakers: []dialect.BreakerStatus{{Relay: "a", Name: "out", State: "open", Failures: 5, LastError: "refused: no broker"}},
+			},
 			want: []string{"destination out is open at relay a: after 5 failures in a row only a probe goes out now and then; the last: refused: no broker"},
 		},
 		"one of its routing keys is open": {
@@ -51,8 +55,10 @@ func TestProblems(t *testing.T) {
 		},
 		"turned back and paused": {
 			status: dialect.Status{Relays: alive, Waiting: []dialect.Waits{{RoutingKey: "orders", Why: dialect.NoPolicy, Messages: 1}, {RoutingKey: "orders", Why: dialect.Paused, Messages: 2}}},
-			want: []string{"1 message of routing key orders are turned back: no policy accepts their schema version; add it to versions",
-				"2 messages of routing key orders are paused"},
+			want: []string{
+				"1 message of routing key orders are turned back: no policy accepts their schema version; add it to versions",
+				"2 messages of routing key orders are paused",
+			},
 		},
 		"failed": {
 			status: dialect.Status{Relays: alive, Failed: []dialect.FailedCount{{Reason: "rejected", Messages: 5}, {Reason: "exhausted", Messages: 1}, {Reason: "rejected", Messages: 1}}},

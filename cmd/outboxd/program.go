@@ -13,6 +13,7 @@ import (
 // program is what every command works with: the streams, the environment and the flags that all commands share.
 type program struct {
 	env            lookup
+	names          []string // of all variables that are set
 	stdin          io.Reader
 	stdout, stderr io.Writer
 
@@ -36,8 +37,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 
 // wording begins an error with the program's name; mistakes in a file begin with the file's, as editors read it.
 func wording(err error) string {
-	var config *configError
-	if errors.As(err, &config) {
+	if _, ok := errors.AsType[*configError](err); ok {
 		return err.Error()
 	}
 	return "outboxd: " + err.Error()
@@ -104,5 +104,7 @@ func (p *program) load() (*loaded, error) {
 			return p.env(name)
 		}
 	}
-	return load(file, env)
+	l, err := load(file, env)
+	l.warnMisspelt(p.names)
+	return l, err
 }

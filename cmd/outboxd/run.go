@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/outboxd/outboxd/dialect"
 	"github.com/outboxd/outboxd/relay"
-	"github.com/spf13/cobra"
 )
 
 func (p *program) runCommand() *cobra.Command {
@@ -81,6 +82,7 @@ func relayOn(ctx context.Context, db *dialect.DB, config relay.Config, h *health
 	}
 	snapshot := snapshotter(r.Snapshot)
 	h.running.Store(&snapshot)
+	config.Log.Info("working", "relay", config.Name)
 	r.Run(ctx)
 	config.Log.Info("stopped", "relay", config.Name)
 	return nil

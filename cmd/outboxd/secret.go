@@ -25,7 +25,7 @@ func (s Secret) IsZero() bool { return s.value == "" }
 
 // Format, MarshalText and LogValue show the mask, or nothing where there is no secret. Format is for every verb of fmt.
 func (s Secret) Format(f fmt.State, _ rune)   { _, _ = io.WriteString(f, s.mask()) }
-func (s Secret) MarshalText() ([]byte, error) { return []byte(s.mask()), nil }
+func (s Secret) MarshalText() ([]byte, error) { return []byte(s.mask()), nil } //nolint:unparam // encoding.TextMarshaler
 func (s Secret) LogValue() slog.Value         { return slog.StringValue(s.mask()) }
 
 func (s Secret) mask() string {

@@ -71,8 +71,13 @@ func TestNoPasswordInAnyOutput(t *testing.T) {
 		} {
 			file := write(t, dir, "c.yaml", text)
 			for _, args := range [][]string{
-				{"config", "validate"}, {"config", "show"}, {"config", "show", "--resolved"}, {"migrate", "status"},
-				{"run", "--once"}, {"list"}, {"status"},
+				{"config", "validate"},
+				{"config", "show"},
+				{"config", "show", "--resolved"},
+				{"migrate", "status"},
+				{"run", "--once"},
+				{"list"},
+				{"status"},
 			} {
 				_, stdout, stderr := cli(t, environment("OUTBOXD_LISTEN=off"), append(args, "-c", file)...)
 				if leaks(stdout+stderr, password) {

@@ -6,8 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/outboxd/outboxd/dialect"
 	"github.com/spf13/cobra"
+
+	"github.com/outboxd/outboxd/dialect"
 )
 
 // report is the status with what is wrong in words, the worst first.
@@ -94,8 +95,10 @@ func (r report) print(w io.Writer) error {
 	}
 	var relays []relayRow
 	for _, s := range r.Relays {
-		relays = append(relays, relayRow{s.Name, s.Host, s.Version, s.StartedAt, s.SeenFor.String() + " ago",
-			strings.Join(s.Destinations, ", ")})
+		relays = append(relays, relayRow{
+			s.Name, s.Host, s.Version, s.StartedAt, s.SeenFor.String() + " ago",
+			strings.Join(s.Destinations, ", "),
+		})
 	}
 	var waits []waitsRow
 	for _, s := range r.Waiting {
