@@ -108,6 +108,7 @@ func wrap(query string, err error) error {
 	e := &Error{Query: query, err: err}
 	var server *pq.Error
 	var address *net.OpError
+	var host *net.DNSError
 	var certificate *tls.CertificateVerificationError
 	switch {
 	case errors.As(err, &server):
@@ -119,6 +120,8 @@ func wrap(query string, err error) error {
 		e.Class, e.words = Login, "the server has no TLS: enable it, or say sslmode=disable in the database URL"
 	case errors.As(err, &certificate):
 		e.Class, e.words = Login, "the server's certificate is not trusted for this host: set sslrootcert in the database URL"
+	case errors.As(err, &host):
+		e.Class, e.words = Away, "the host of the database URL has no address" // Its name may be the end of a password.
 	case errors.As(err, &address) && address.Op == "dial" && address.Addr != nil:
 		e.Class, e.words = Away, "the database at "+address.Addr.String()+" does not answer"
 	default:

@@ -43,22 +43,20 @@ func checkState(t *testing.T, db *DB, want SchemaState) SchemaStatus {
 
 func TestMigrateTwice(t *testing.T) {
 	t.Parallel()
-	db := newSchema(t).connect(t, Options{})
-	if err := checkState(t, db, SchemaNone).Err(); err == nil || !strings.Contains(err.Error(), "outboxd migrate up") {
-		t.Errorf("without tables the error is %v, want one that says outboxd migrate up", err)
-	}
-	for _, want := range []int{1, 0} {
-		applied, err := db.Migrate(t.Context())
-		if err != nil {
-			t.Fatal(err)
+	for name, db := range bothWays(t, Options{}) {
+		if err := checkState(t, db, SchemaNone).Err(); err == nil || !strings.Contains(err.Error(), "outboxd migrate up") {
+			t.Errorf("%s: without tables the error is %v, want one that says outboxd migrate up", name, err)
 		}
-		if len(applied) != want {
-			t.Fatalf("applied %v, want %d files", applied, want)
+		for _, want := range []int{1, 0} {
+			applied, err := db.Migrate(t.Context())
+			if err != nil || len(applied) != want {
+				t.Fatalf("%s: applied %v, %v, want %d files", name, applied, err, want)
+			}
 		}
-	}
-	checkState(t, db, SchemaCurrent)
-	if err := db.CheckShape(t.Context()); err != nil {
-		t.Errorf("the migrated tables: %v", err)
+		checkState(t, db, SchemaCurrent)
+		if err := db.CheckShape(t.Context()); err != nil {
+			t.Errorf("%s: the migrated tables: %v", name, err)
+		}
 	}
 }
 

@@ -186,17 +186,16 @@ func TestValuesArrive(t *testing.T) {
 	}
 }
 
-// bothWays opens the test server directly, and through the pooler if there is one.
+// bothWays opens a schema directly and without prepared statements, and another through the pooler if there is one.
 func bothWays(t *testing.T, o Options) map[string]*DB {
 	t.Helper()
-	direct := newSchema(t)
-	ways := map[string]*DB{"direct": direct.connect(t, o), "without prepared statements": nil}
-	o.Pooler = true
-	ways["without prepared statements"] = direct.connect(t, o)
+	pooled := o
+	pooled.Pooler = true
+	ways := map[string]*DB{"direct": newSchema(t).connect(t, o), "without prepared statements": newSchema(t).connect(t, pooled)}
 	if pooler := os.Getenv("OUTBOXD_TEST_PGBOUNCER_URL"); pooler != "" {
-		behind := direct
+		behind := newSchema(t)
 		behind.url = pooler
-		ways["behind pgbouncer"] = behind.connect(t, o)
+		ways["behind pgbouncer"] = behind.connect(t, pooled)
 	}
 	return ways
 }
@@ -231,41 +230,74 @@ func TestFaultsInOurWords(t *testing.T) {
 	}
 }
 
-func TestServersThatDoNotAnswer(t *testing.T) {
-	t.Parallel()
-	cases := map[string]func(net.Conn){
-		"closes":        func(c net.Conn) { _ = c.Close() },
-		"says nonsense": func(c net.Conn) { _, _ = c.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\nQzQx")); _ = c.Close() },
+// fakeServer accepts connections and does to each what answer does.
+func fakeServer(t *testing.T, answer func(net.Conn)) (address string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
 	}
-	for name, answer := range cases {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			l, err := net.Listen("tcp", "127.0.0.1:0")
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			c, err := l.Accept()
 			if err != nil {
-				t.Fatal(err)
+				return
 			}
-			defer func() { _ = l.Close() }()
-			go func() {
-				for {
-					c, err := l.Accept()
-					if err != nil {
-						return
-					}
-					answer(c)
-				}
-			}()
-			db, err := Open(Options{URL: "postgres://u:QzQx@" + l.Addr().String() + "/db"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, err = db.CheckSchema(t.Context())
-			if ClassOf(err) != Away || leaks(err.Error()) {
-				t.Errorf("CheckSchema: %v, class %q", err, ClassOf(err))
-			}
-			if err := db.Close(); err != nil {
-				t.Error(err)
-			}
-		})
+			answer(c)
+			_ = c.Close()
+		}
+	}()
+	t.Cleanup(func() {
+		_ = l.Close()
+		<-done
+	})
+	return l.Addr().String()
+}
+
+// A server that is away, wrong, or does not let us in: one line that names the thing and the mend.
+func TestNoEntry(t *testing.T) {
+	t.Parallel()
+	closes := fakeServer(t, func(net.Conn) {})
+	nonsense := fakeServer(t, func(c net.Conn) { _, _ = c.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\nQzQx")) })
+	noTLS := fakeServer(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 8)); _, _ = c.Write([]byte("N")) })
+	d := newSchema(t)
+	server, err := url.Parse(d.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(user, database, setting string) string {
+		u := *server
+		u.User, u.Path = url.UserPassword(user, "QzQx"), "/"+database
+		return u.String() + "&" + setting
+	}
+	user, database := server.User.Username(), strings.TrimPrefix(server.Path, "/")
+	cases := []struct {
+		name, url string
+		class     Class
+		says      string
+	}{
+		{"closes", "postgres://u:QzQx@" + closes + "/db", Away, "the connection to the database failed"},
+		{"says nonsense", "postgres://u:QzQx@" + nonsense + "/db", Away, "the connection to the database failed"},
+		{"refuses", "postgres://u:QzQx@127.0.0.1:1/db", Away, "127.0.0.1:1 does not answer"},
+		{"has no TLS", "postgres://u:QzQx@" + noTLS + "/db?sslmode=require", Login, "has no TLS"},
+		{"no such user", at("qzqx_nobody", database, ""), Login, "user"},
+		{"no such database", at(user, "qzqx_nowhere", ""), Login, "no database of this name"},
+		{"read-only", at(user, database, "default_transaction_read_only=on"), Away, "standby"},
+	}
+	for _, c := range cases {
+		db, err := Open(Options{URL: c.url})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = db.CheckSchema(t.Context())
+		if ClassOf(err) != c.class || !strings.Contains(err.Error(), c.says) || leaks(err.Error()) {
+			t.Errorf("%s: %v, class %q, want %q and %q", c.name, err, ClassOf(err), c.class, c.says)
+		}
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
