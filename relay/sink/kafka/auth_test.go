@@ -16,8 +16,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/IBM/sarama"
 	"github.com/outboxd/outboxd/relay"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 const password = "s3cret-of-the-test"
@@ -62,6 +65,67 @@ func TestMechanismThatTheBrokerDoesNotHave(t *testing.T) {
 	if strings.Contains(o.Err, password) {
 		t.Errorf("%q has the token", o.Err)
 	}
+}
+
+// TestNoRightToProduceIdempotently has a cluster that gives us no producer id.
+func TestNoRightToProduceIdempotently(t *testing.T) {
+	t.Parallel()
+	cluster := newCluster(t)
+	fault := cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.InitProducerID}, Err: kerr.ClusterAuthorizationFailed,
+		TopLevel: true, Count: -1})
+	sink := newSink(t, cluster.ListenAddrs(), nil)
+	o := sink.Send(within(t, generous), newMessage("orders", "a"))
+	wantKind(t, o, relay.KindUnsent, "auth", "IDEMPOTENT_WRITE")
+	if !o.Wide {
+		t.Errorf("%+v does not speak of the whole cluster", o)
+	}
+	fault.Remove()
+	untilDone(t, sink, "orders")
+}
+
+// TestTokenIsReadAnew sees the token on the wire, and another one after the file has changed.
+func TestTokenIsReadAnew(t *testing.T) {
+	t.Parallel()
+	broker := sarama.NewMockBroker(t, 1)
+	defer broker.Close()
+	broker.SetHandlerByMap(map[string]sarama.MockResponse{
+		"SaslHandshakeRequest":    sarama.NewMockSaslHandshakeResponse(t).SetEnabledMechanisms([]string{sarama.SASLTypeOAuth}),
+		"SaslAuthenticateRequest": sarama.NewMockSaslAuthenticateResponse(t),
+	})
+	file := filepath.Join(t.TempDir(), "token")
+	cfg := Config{Brokers: []string{broker.Addr()}, SASL: &SASL{Mechanism: "OAUTHBEARER", TokenFile: file}}.withDefaults()
+	settings, err := cfg.settings()
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings.ApiVersionsRequest = false // which the double does not answer
+	settings.Net.Proxy.Enable, settings.Net.Proxy.Dialer = true, newWire(netTimeout)
+	for _, token := range []string{"first", "second"} {
+		if err := os.WriteFile(file, []byte(token+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		connection := sarama.NewBroker(broker.Addr())
+		if err := connection.Open(settings); err != nil {
+			t.Fatal(err)
+		}
+		if ok, err := connection.Connected(); !ok {
+			t.Fatal(err)
+		}
+		_ = connection.Close()
+		if !strings.Contains(tokensSeen(broker), "auth=Bearer "+token+"\x01") {
+			t.Errorf("the broker saw %q, want the token %q", tokensSeen(broker), token)
+		}
+	}
+}
+
+func tokensSeen(broker *sarama.MockBroker) string {
+	var seen strings.Builder
+	for _, exchange := range broker.History() {
+		if r, ok := exchange.Request.(*sarama.SaslAuthenticateRequest); ok {
+			seen.Write(r.SaslAuthBytes)
+		}
+	}
+	return seen.String()
 }
 
 // selfSigned makes a certificate for 127.0.0.1 and the PEM files of it.

@@ -3,7 +3,6 @@ package kafka
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -119,15 +118,20 @@ func (c Config) setSASL(s *sarama.Config) {
 // tokenFile is the path of a token, read anew whenever sarama authenticates, so that whoever renews it needs no restart.
 type tokenFile string
 
-// Token implements sarama.AccessTokenProvider. Its errors name the file, never what is in it.
+// tokenError says why there is no token; it names the file, never what is in it.
+type tokenError struct{ error }
+
+func (e tokenError) Unwrap() error { return e.error }
+
+// Token implements sarama.AccessTokenProvider.
 func (f tokenFile) Token() (*sarama.AccessToken, error) {
 	text, err := os.ReadFile(string(f))
 	if err != nil {
-		return nil, sarama.Wrap(sarama.ErrSASLAuthenticationFailed, err)
+		return nil, tokenError{err}
 	}
 	token := strings.TrimSpace(string(text))
 	if token == "" {
-		return nil, sarama.Wrap(sarama.ErrSASLAuthenticationFailed, errors.New(string(f)+" is empty"))
+		return nil, tokenError{fmt.Errorf("the token file %s is empty", string(f))}
 	}
 	return &sarama.AccessToken{Token: token}, nil
 }

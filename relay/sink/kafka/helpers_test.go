@@ -14,7 +14,10 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain lets sarama's circuit breaker sleep to the end of its 10 s; everything else has to be gone.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/eapache/go-resiliency/breaker.(*Breaker).timer"))
+}
 
 // generous is how long a test waits for what should come at once.
 const generous = 30 * time.Second

@@ -77,7 +77,7 @@ func (k *keeper) send(ctx context.Context, r *record) verdict {
 // that one's error at once, until another succeeds.
 func (k *keeper) get(ctx context.Context) (*producer, error) {
 	for {
-		p, trouble, known := k.look()
+		p, known, trouble := k.look()
 		if p != nil || trouble != nil {
 			return p, trouble
 		}
@@ -91,13 +91,17 @@ func (k *keeper) get(ctx context.Context) (*producer, error) {
 	}
 }
 
-func (k *keeper) look() (p *producer, trouble error, known <-chan struct{}) {
+// look tells how things are, and starts connecting where nobody does.
+func (k *keeper) look() (p *producer, known <-chan struct{}, trouble error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.current == nil && !k.connecting && k.life.Err() == nil {
+	if k.life.Err() != nil {
+		return nil, nil, errClosed
+	}
+	if k.current == nil && !k.connecting {
 		k.connect()
 	}
-	return k.current, k.trouble, k.known
+	return k.current, k.known, k.trouble
 }
 
 // connect starts making a producer. The caller holds mu.

@@ -25,6 +25,8 @@ func freePort(t testing.TB) (addr string, port int) {
 func untilDone(t testing.TB, s *Sink, topic string) (before []relay.Outcome) {
 	t.Helper()
 	ctx := within(t, generous)
+	pause := time.NewTicker(5 * time.Millisecond)
+	defer pause.Stop()
 	for i := 0; ; i++ {
 		o := s.Send(ctx, newMessage(topic, strconv.Itoa(i)))
 		if o.Kind == relay.KindDone {
@@ -34,7 +36,7 @@ func untilDone(t testing.TB, s *Sink, topic string) (before []relay.Outcome) {
 		if ctx.Err() != nil {
 			t.Fatalf("nothing was done in %s; last %+v", generous, o)
 		}
-		time.Sleep(5 * time.Millisecond) //nolint:forbidigo // a relay waits between tries too
+		<-pause.C
 	}
 }
 

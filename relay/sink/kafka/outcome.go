@@ -155,13 +155,18 @@ func codeRule(code sarama.KError) rule {
 func faultRule(err error, t try) rule {
 	r := rule{kind: relay.KindUnknown, class: classOf(err)}
 	var encoding sarama.PacketEncodingError
+	var token tokenError
 	switch {
+	case errors.As(err, &token):
+		return rule{kind: relay.KindUnsent, class: classAuth, wide: true, mend: "check sasl.token_file"}
 	case errors.As(err, &encoding): // of a whole request, because of one message in it
 		return rule{kind: relay.KindFail, reason: relay.Rejected, class: classInvalid}
 	case r.class == classTLS: // of a handshake: nothing goes out before it
 		return rule{kind: relay.KindUnsent, class: classTLS, wide: true, mend: "check the destination's tls settings"}
 	case errors.Is(err, sarama.ErrOutOfBrokers):
 		r.wide, r.renew, r.mend = true, !t.open, "check the destination's brokers"
+	case errors.Is(err, breaker.ErrBreakerOpen):
+		r.wide, r.renew, r.mend = !t.open, !t.open, "it failed 3 times in a row, and is tried again after 10 s"
 	case isUnconnected(err):
 		r.wide, r.renew = !t.open, !t.open
 	default:
@@ -178,7 +183,7 @@ func faultRule(err error, t try) rule {
 func isUnconnected(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial" || errors.Is(err, sarama.ErrNotConnected) ||
-		errors.Is(err, sarama.ErrBrokerNotFound) || errors.Is(err, breaker.ErrBreakerOpen)
+		errors.Is(err, sarama.ErrBrokerNotFound)
 }
 
 // classOf names the trouble with a connection.
@@ -207,7 +212,8 @@ func classOf(err error) string {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed),
 		errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		return classReset
-	case errors.Is(err, sarama.ErrOutOfBrokers), isUnconnected(err), errors.Is(err, errClosed):
+	case errors.Is(err, sarama.ErrOutOfBrokers), isUnconnected(err), errors.Is(err, breaker.ErrBreakerOpen),
+		errors.Is(err, errClosed):
 		return classBroker
 	}
 	return classOther
