@@ -12,6 +12,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"runtime/pprof"
 	"slices"
 	"strings"
 	"time"
@@ -24,6 +25,7 @@ import (
 type options struct {
 	messages, payload, rounds, rate int
 	latency                         time.Duration
+	profile                         string
 }
 
 func main() {
@@ -33,6 +35,7 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 3, "rounds of each loop; the median counts")
 	flag.IntVar(&o.rate, "rate", 1000, "messages per second of the latency run")
 	flag.DurationVar(&o.latency, "latency", 20*time.Second, "how long the latency run takes")
+	flag.StringVar(&o.profile, "cpuprofile", "", "a file for a CPU profile of the whole run, for go tool pprof")
 	flag.Parse()
 	if err := run(context.Background(), o); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -50,6 +53,17 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	defer t.close()
+	if o.profile != "" {
+		profile, err := os.Create(o.profile)
+		if err != nil {
+			return err
+		}
+		defer profile.Close()
+		if err := pprof.StartCPUProfile(profile); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
+	}
 	fmt.Printf("%d messages of %d bytes a round, %d rounds, batches of %d; median\n\n", o.messages, o.payload, o.rounds, batch)
 	fmt.Printf("%-28s %12s %8s %10s %10s\n", "", "messages/s", "ratio", "CPU s", "peak MiB")
 	for _, to := range []target{&null{}, &broker{brokers: strings.Split(brokers, ",")}} {
