@@ -55,11 +55,14 @@ func newTopic(t testing.TB, brokers []string, partitions int32, configs map[stri
 func sendWhenReady(t testing.TB, s *Sink, m *relay.Message) relay.Outcome {
 	t.Helper()
 	ctx := within(t, generous)
+	pause := time.NewTicker(20 * time.Millisecond)
+	defer pause.Stop()
 	for {
 		o := s.Send(ctx, m)
-		if o.Class != classNotFound && o.Kind != relay.KindRetry || ctx.Err() != nil {
+		if o.Kind != relay.KindUnsent && o.Kind != relay.KindRetry || ctx.Err() != nil {
 			return o
 		}
+		<-pause.C
 	}
 }
 
