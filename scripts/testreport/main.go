@@ -31,11 +31,12 @@ type report struct {
 	outputs map[test][]string // of tests and packages that have not ended
 	passed  int
 	failed  []string
-	skipped map[string]int // by reason
+	blamed  map[string]bool // packages that are in failed, by a name of their own or of a test
+	skipped map[string]int  // by reason
 }
 
 func main() {
-	r := report{out: os.Stdout, outputs: map[test][]string{}, skipped: map[string]int{}}
+	r := newReport(os.Stdout)
 	if err := r.read(os.Stdin); err != nil {
 		fmt.Fprintln(os.Stderr, "testreport:", err)
 		os.Exit(1)
@@ -43,6 +44,10 @@ func main() {
 	if !r.close() {
 		os.Exit(1)
 	}
+}
+
+func newReport(out io.Writer) *report {
+	return &report{out: out, outputs: map[test][]string{}, blamed: map[string]bool{}, skipped: map[string]int{}}
 }
 
 func (r *report) read(in io.Reader) error {
@@ -74,7 +79,8 @@ func (r *report) event(e event) {
 	case "build-output":
 		fmt.Fprint(r.out, e.Output)
 	case "build-fail":
-		r.failed = append(r.failed, "build of "+e.ImportPath)
+		pkg, _, _ := strings.Cut(e.ImportPath, " ") // "p [p.test]" is p, built for its tests
+		r.fail(strings.TrimSuffix(pkg, ".test"), " does not build")
 	case "pass", "fail", "skip":
 		r.end(key, e)
 		delete(r.outputs, key)
@@ -92,23 +98,32 @@ func (r *report) end(key test, e event) {
 	case "skip":
 		r.skipped[reason(r.outputs[key])]++
 	case "fail":
-		r.failed = append(r.failed, key.pkg+" "+key.name)
+		r.fail(key.pkg, " "+key.name)
 		fmt.Fprint(r.out, strings.Join(r.outputs[key], ""))
 	}
 }
 
-// endPackage prints the package's own lines ("ok", seeds, coverage); those of a failed one tell of panics and time-outs
-// too, and then of the tests that had not ended.
+func (r *report) fail(pkg, what string) {
+	r.failed = append(r.failed, pkg+what)
+	r.blamed[pkg] = true
+}
+
+// endPackage prints the package's own lines; those of a failed one tell of panics and time-outs too, of the seed, and
+// then of the tests that had not ended.
 func (r *report) endPackage(key test, e event) {
+	failed := e.Action == "fail"
 	for _, line := range r.outputs[key] {
-		if line != "PASS\n" && line != "FAIL\n" {
+		seed := strings.HasPrefix(line, "-test.shuffle")
+		if line != "PASS\n" && line != "FAIL\n" && (failed || !seed) {
 			fmt.Fprint(r.out, line)
 		}
 	}
-	if e.Action != "fail" {
+	if !failed {
 		return
 	}
-	r.failed = append(r.failed, key.pkg)
+	if !r.blamed[key.pkg] {
+		r.fail(key.pkg, "")
+	}
 	for other, lines := range r.outputs {
 		if other.pkg == key.pkg && other.name != "" {
 			fmt.Fprintf(r.out, "did not end: %s\n%s", other.name, strings.Join(lines, ""))

@@ -31,7 +31,7 @@ func TestReport(t *testing.T) {
 {"Action":"fail","Package":"p","Test":"TestA"}
 {"Action":"fail","Package":"p"}
 `,
-			want: []string{"a_test.go:3: wrong", "FAILED: p TestA\n", "FAILED: p\n", "0 passed, 2 failed"},
+			want: []string{"a_test.go:3: wrong", "FAILED: p TestA\n", "0 passed, 1 failed"},
 		},
 		"a test that never ended is named": {
 			in: `{"Action":"pass","Package":"p","Test":"TestA"}
@@ -43,9 +43,10 @@ func TestReport(t *testing.T) {
 		},
 		"a build that failed": {
 			in: `{"ImportPath":"p","Action":"build-output","Output":"a.go:1:1: syntax error\n"}
-{"ImportPath":"p","Action":"build-fail"}
+{"ImportPath":"p [p.test]","Action":"build-fail"}
+{"Action":"fail","Package":"p"}
 `,
-			want: []string{"syntax error", "FAILED: build of p\n"},
+			want: []string{"syntax error", "FAILED: p does not build\n", "1 failed"},
 		},
 		"nothing ran": {in: "go: no such tool\n", want: []string{"go: no such tool", "0 passed"}},
 	}
@@ -53,7 +54,7 @@ func TestReport(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var out strings.Builder
-			r := report{out: &out, outputs: map[test][]string{}, skipped: map[string]int{}}
+			r := newReport(&out)
 			if err := r.read(strings.NewReader(tt.in)); err != nil {
 				t.Fatal(err)
 			}
