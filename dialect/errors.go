@@ -125,7 +125,7 @@ func wrap(query string, err error) error {
 	case errors.As(err, &address) && address.Op == "dial" && address.Addr != nil:
 		e.Class, e.words = Away, "the database at "+address.Addr.String()+" does not answer"
 	default:
-		e.Class, e.words = Away, "the connection to the database failed, or the server is a standby"
+		e.Class, e.words = Away, "the connection to the database broke off, or its server is a standby: check that the URL names a primary that runs"
 	}
 	return e
 }

@@ -87,8 +87,12 @@ func (d dialer) DialContext(ctx context.Context, network, address string) (net.C
 }
 
 func (d dialer) wrap(c net.Conn, err error) (net.Conn, error) {
-	if err != nil || d.patience == 0 {
-		return c, err
+	if err != nil {
+		return nil, err
+	}
+	c = &greeted{Conn: c}
+	if d.patience == 0 {
+		return c, nil
 	}
 	return &patient{Conn: c, patience: d.patience}, nil
 }

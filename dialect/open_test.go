@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -92,6 +93,9 @@ func TestURLs(t *testing.T) {
 		{"postgres://u@db.example/db?sslmode=disable", false, disable, ""},
 		{"postgres://u@127.0.0.1/db?sslmode=verify-full", true, full, ""},
 		{"postgres://u@db.example/db?sslmode=maybe", false, "", "not understood"},
+		{"postgres://u:12#x@127.0.0.1/db", false, "", "%23"},
+		{"postgres://u:12?x@127.0.0.1/db", false, "", "%3F"},
+		{"postgres://u:12/x@127.0.0.1/db", false, "", "%2F"},
 		{"mysql://u@db.example/db", false, "", "PostgreSQL only"},
 		{"sqlite:///var/lib/o.db", false, "", "PostgreSQL only"},
 		{"http://db.example/", false, "", "postgres://"},
@@ -278,8 +282,9 @@ func TestNoEntry(t *testing.T) {
 		class     Class
 		says      string
 	}{
-		{"closes", "postgres://u:QzQx@" + closes + "/db", Away, "the connection to the database failed"},
-		{"says nonsense", "postgres://u:QzQx@" + nonsense + "/db", Away, "the connection to the database failed"},
+		{"closes", "postgres://u:QzQx@" + closes + "/db", Away, "check that the URL names a primary that runs"},
+		{"says nonsense", "postgres://u:QzQx@" + nonsense + "/db", "", "is no PostgreSQL: check host and port of the database URL"},
+		{"says nonsense to TLS", "postgres://u:QzQx@" + nonsense + "/db?sslmode=require", "", "is no PostgreSQL"},
 		{"refuses", "postgres://u:QzQx@127.0.0.1:1/db", Away, "127.0.0.1:1 does not answer"},
 		{"has no TLS", "postgres://u:QzQx@" + noTLS + "/db?sslmode=require", Login, "has no TLS"},
 		{"no such user", at("qzqx_nobody", database, ""), Login, "user"},
@@ -301,26 +306,32 @@ func TestNoEntry(t *testing.T) {
 	}
 }
 
-// A connection gives up a read that brings nothing, but not while lib/pq keeps a deadline of its own.
+// A connection gives up a read or write without progress, but not while lib/pq keeps a deadline of its own.
 func TestPatience(t *testing.T) {
 	t.Parallel()
-	ours, theirs := net.Pipe()
-	defer func() { _ = theirs.Close() }()
-	c := &patient{Conn: ours, patience: time.Millisecond}
-	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("a read without an answer: %v", err)
-	}
-	if _, err := c.Write([]byte("a")); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("a write that nobody takes: %v", err)
-	}
-	if err := c.SetDeadline(time.Now().Add(time.Minute)); err != nil {
-		t.Fatal(err)
-	}
-	go func() { _ = theirs.Close() }()
-	if _, err := c.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("a read under another deadline: %v", err)
-	}
-	if err := c.Close(); err != nil {
-		t.Error(err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		ours, theirs := net.Pipe()
+		c := &patient{Conn: ours, patience: time.Minute}
+		took := func(what string, f func([]byte) (int, error), want time.Duration) {
+			t.Helper()
+			begun := time.Now()
+			if _, err := f(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(begun) != want {
+				t.Errorf("%s ended with %v after %v, want %v", what, err, time.Since(begun), want)
+			}
+		}
+		took("a read", c.Read, time.Minute)
+		took("a write", c.Write, time.Minute)
+		if err := c.SetDeadline(time.Now().Add(time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		took("a read of the login", c.Read, time.Second)
+		took("a write of the login", c.Write, 0)
+		if err := c.SetDeadline(time.Time{}); err != nil {
+			t.Fatal(err)
+		}
+		took("a read after the login", c.Read, time.Minute)
+		if err := errors.Join(c.Close(), theirs.Close()); err != nil {
+			t.Error(err)
+		}
+	})
 }
