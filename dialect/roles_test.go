@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/jmoiron/sqlx"
@@ -92,20 +93,62 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// The relay's role passes the checks of the start, and the reader's does not.
+// The relay's role passes the checks of the start; others do not, nor does it where one grant is missing.
 func TestRightsOfRoles(t *testing.T) {
 	t.Parallel()
+	cases := []struct {
+		role, revoke string
+		kind         error
+		says         string
+	}{
+		{"relay", "", nil, ""},
+		{"migrator", "", nil, ""},
+		{"reader", "", ErrRights, "outbox_reader"},
+		{"application", "", ErrRights, "GRANT outbox_relay"},
+		{"relay", "REVOKE INSERT ON outbox_lease FROM outbox_relay", ErrRights, "INSERT on table outbox_lease"},
+		{"relay", "REVOKE UPDATE (result) ON outbox FROM outbox_relay", ErrRights, "UPDATE (result) on table outbox"},
+	}
+	for _, c := range cases {
+		d := withRoles(t)
+		d.exec(t, c.revoke)
+		d.url += "&role=outbox_" + c.role
+		err := d.connect(t, Options{}).CheckShape(t.Context())
+		if !errors.Is(err, c.kind) || err != nil && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s, %s: CheckShape says %v, want %v and %q", c.role, c.revoke, err, c.kind, c.says)
+		}
+	}
+}
+
+// The rights of the relay's role are enough for every statement of the Store; those of the reader are not for a claim.
+// EXPLAIN asks for the rights, and runs nothing.
+func TestRelayRoleSuffices(t *testing.T) {
+	t.Parallel()
 	d := withRoles(t)
-	for role, want := range map[string]error{"relay": nil, "reader": ErrRights, "application": ErrRights} {
-		db, err := Open(Options{URL: d.url + "&role=outbox_" + role, Schema: d.schema})
-		if err != nil {
-			t.Fatal(err)
+	explain := func(role, query string) error {
+		return inTransaction(d.db, func(tx *sqlx.Tx) error {
+			if _, err := tx.Exec("DEALLOCATE ALL; SET LOCAL ROLE outbox_" + role + "; PREPARE q AS " + query); err != nil {
+				return err
+			}
+			var nulls string
+			if err := tx.Get(&nulls, "SELECT repeat(', NULL', cardinality(parameter_types)) FROM pg_prepared_statements WHERE name = 'q'"); err != nil {
+				return err
+			}
+			call := "EXPLAIN EXECUTE q"
+			if nulls != "" {
+				call += "(" + strings.TrimPrefix(nulls, ", ") + ")"
+			}
+			_, err := tx.Exec(call)
+			return err
+		})
+	}
+	for name, query := range postgresQueries() {
+		if err := explain("relay", query); err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
-		if err := db.CheckShape(t.Context()); !errors.Is(err, want) {
-			t.Errorf("%s: CheckShape says %v, want %v", role, err, want)
-		}
-		if err := db.Close(); err != nil {
-			t.Error(err)
+	}
+	for _, name := range []string{"claim", "settle_done", "renew", "move", "beat"} {
+		if err := explain("reader", postgresQueries()[name]); sqlState(err) != "42501" {
+			t.Errorf("the reader may %s: %v", name, err)
 		}
 	}
 }

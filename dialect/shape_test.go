@@ -21,6 +21,7 @@ func TestCheckShape(t *testing.T) {
 		{"a table missing", "DROP TABLE outbox_control", ErrShape, "table outbox_control is missing"},
 		{"the claim's index missing", "DROP INDEX outbox_due", ErrShape, "index outbox_due"},
 		{"the claim's index on the state", "DROP INDEX outbox_due; CREATE INDEX outbox_due ON outbox (state, due_at)", ErrShape, "(routing_key, lapses, due_at, seq)"},
+		{"an index that was not built to the end", "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'outbox_due'::regclass", ErrShape, "index outbox_due of table outbox must be USING"},
 		{"a constraint missing", "ALTER TABLE outbox DROP CONSTRAINT outbox_due_check", ErrShape, "outbox_due_check"},
 		{"another default", "ALTER TABLE outbox ALTER due_at SET DEFAULT now()", ErrShape, "clock_timestamp()"},
 		{"unlogged", "ALTER TABLE outbox SET UNLOGGED", ErrShape, "SET LOGGED"},
