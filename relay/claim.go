@@ -3,25 +3,13 @@ package relay
 import (
 	"context"
 	"math/rand/v2"
-	"strings"
 	"time"
 )
 
 const (
-	busyPoll    = 10 * time.Millisecond  // the longest wait after a claim that brought something; the shortest is half of it
-	idlePoll    = 250 * time.Millisecond // the longest wait when nothing is due
-	lapsedEvery = 250 * time.Millisecond // between looks for messages that lapsed
-	firstLook   = 10000                  // a probe is one of so many messages that are due first
-	lastLook    = 100                    // or of so many that are due last
+	busyPoll = 10 * time.Millisecond  // the longest wait after a claim that brought something; the shortest is half of it
+	idlePoll = 250 * time.Millisecond // the longest wait when nothing is due
 )
-
-// lane is a routing key and where it goes.
-type lane struct {
-	key   string
-	route *Route
-	dest  *destination
-	busy  bool // its last claim came back full
-}
 
 // claimer is the loop that claims. Its fields belong to that loop alone.
 type claimer struct {
@@ -52,6 +40,7 @@ func (c *claimer) pause(ctx context.Context, got int, full bool, err error) {
 	case err != nil:
 		c.wait = min(max(2*c.wait, 50*time.Millisecond), 2*time.Second)
 	case full:
+		c.wait = 0
 		return
 	case got > 0:
 		c.wait = busyPoll
@@ -85,82 +74,6 @@ func (c *claimer) round(ctx context.Context) (got int, full bool, err error) {
 	}
 	fresh, full, err := c.claim(ctx, c.quotas(0), nil)
 	return got + probes + fresh, full, err
-}
-
-// lapsedRound claims messages that lapsed once, in a batch of their own. One that lapsed more often is claimed alone, and
-// while it waits or is in flight no other lapsed message is claimed here: so one message that kills its relay is found,
-// and its neighbours lapse twice at most.
-func (c *claimer) lapsedRound(ctx context.Context) (int, error) {
-	if c.suspect && c.lapsed.Load() > 0 {
-		return 0, nil
-	}
-	suspects, err := c.look(ctx, Look{RoutingKeys: c.roomy(), Suspects: true, Limit: 1})
-	if err != nil {
-		return 0, err
-	}
-	if c.suspect = len(suspects) > 0; !c.suspect {
-		got, _, err := c.claim(ctx, c.quotas(1), nil)
-		return got, err
-	}
-	if c.lapsed.Load() > 0 {
-		return 0, nil
-	}
-	s := suspects[rand.IntN(len(suspects))]
-	got, _, err := c.claim(ctx, []Quota{{RoutingKey: s.RoutingKey, ID: s.ID, Limit: 1}}, nil)
-	return got, err
-}
-
-// probe sends one message to each destination or lane whose breaker is open and whose pause is over.
-func (c *claimer) probe(ctx context.Context) (got int, err error) {
-	for _, d := range c.destinations {
-		b, key := d.dueProbe(time.Now())
-		if b == nil {
-			continue
-		}
-		n, err := c.probeOne(ctx, d, b, key)
-		if n == 0 {
-			d.voidProbe(time.Now(), b)
-		}
-		if got += n; err != nil {
-			return got, err
-		}
-	}
-	return got, nil
-}
-
-func (c *claimer) probeOne(ctx context.Context, d *destination, b *breaker, key string) (int, error) {
-	look := Look{RoutingKeys: []string{key}, Newest: d.turn(b)}
-	if key == "" {
-		look.RoutingKeys = c.keysOf(d)
-	}
-	if len(look.RoutingKeys) == 0 {
-		return 0, nil
-	}
-	look.Limit = firstLook/len(look.RoutingKeys) + 1
-	if look.Newest {
-		look.Limit = lastLook/len(look.RoutingKeys) + 1
-	}
-	waiting, err := c.look(ctx, look)
-	if err == nil && len(waiting) == 0 && c.lapsed.Load() == 0 {
-		waiting, err = c.look(ctx, Look{RoutingKeys: look.RoutingKeys, Suspects: true, Limit: 1})
-	}
-	one, ok := pickProbe(waiting)
-	if err != nil || !ok {
-		return 0, err
-	}
-	got, _, err := c.claim(ctx, []Quota{{RoutingKey: one.RoutingKey, ID: one.ID, Limit: 1}}, b)
-	return got, err
-}
-
-func (c *claimer) look(ctx context.Context, l Look) (waiting []Waiting, err error) {
-	if len(l.RoutingKeys) == 0 {
-		return nil, nil
-	}
-	err = c.call(ctx, "waiting", func(ctx context.Context) (err error) {
-		waiting, err = c.cfg.Database.Waiting(ctx, l)
-		return err
-	})
-	return waiting, err
 }
 
 // claim asks for messages under one new lease and sets those that came flying, apart for each destination.
@@ -212,61 +125,6 @@ func (c *claimer) ask(ctx context.Context, id LeaseID, asked time.Time, quotas [
 	}
 }
 
-// mark remembers which lanes are busy, and tells whether any claim came back full.
-func (c *claimer) mark(quotas []Quota, byKey map[string]int) (full bool) {
-	for _, q := range quotas {
-		l := c.lanes[q.RoutingKey]
-		l.busy = q.ID == "" && byKey[q.RoutingKey] >= q.Limit
-		full = full || l.busy
-	}
-	return full
-}
-
-// quotas divides the free places of each destination among its lanes: one place for each, the rest for those that were
-// busy the last time, or for all if none was.
-func (c *claimer) quotas(lapses int) []Quota {
-	var quotas []Quota
-	for _, d := range c.destinations {
-		lanes, busy, all := c.lanesOf(d)
-		if len(lanes) == 0 {
-			continue
-		}
-		all = min(all, maxBatch)
-		if len(lanes) > all { // more lanes than places: they take turns
-			c.turn++
-			rotated := append(lanes[c.turn%len(lanes):len(lanes):len(lanes)], lanes[:c.turn%len(lanes)]...)
-			lanes, busy = rotated[:all], 0
-		}
-		sharers := busy
-		if sharers == 0 {
-			sharers = len(lanes)
-		}
-		share := (all - len(lanes)) / max(1, sharers)
-		for _, l := range lanes {
-			_, room := d.room(l.key)
-			limit := 1
-			if busy == 0 || l.busy {
-				limit += share
-			}
-			quotas = append(quotas, Quota{RoutingKey: l.key, Lapses: lapses, Limit: min(limit, room)})
-		}
-	}
-	return quotas
-}
-
-// lanesOf returns the lanes of a destination that have room, in order of their keys, how many of them were busy, and the
-// destination's room in all.
-func (c *claimer) lanesOf(d *destination) (lanes []*lane, busy, all int) {
-	for _, key := range c.keysOf(d) {
-		var room int
-		if all, room = d.room(key); room > 0 {
-			lanes = append(lanes, c.lanes[key])
-			busy += btoi(c.lanes[key].busy)
-		}
-	}
-	return lanes, busy, all
-}
-
 // finished tells, with Once, whether nothing that may be claimed is due or in flight: two rounds in a row, with a fresh
 // look for lapsed messages and for new routing keys between them. An open breaker is given its first probes.
 func (c *claimer) finished(ctx context.Context, got int) bool {
@@ -287,12 +145,4 @@ func (c *claimer) finished(ctx context.Context, got int) bool {
 		return false
 	}
 	return true
-}
-
-// matches tells whether a route takes a routing key.
-func (r *Route) matches(key string) bool {
-	if prefix, ok := strings.CutSuffix(r.Match, "*"); ok {
-		return strings.HasPrefix(key, prefix)
-	}
-	return key == r.Match
 }

@@ -131,3 +131,11 @@ func (c *claimer) roomy() []string {
 	slices.Sort(keys)
 	return keys
 }
+
+// matches tells whether a route takes a routing key.
+func (r *Route) matches(key string) bool {
+	if prefix, ok := strings.CutSuffix(r.Match, "*"); ok {
+		return strings.HasPrefix(key, prefix)
+	}
+	return key == r.Match
+}

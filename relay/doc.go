@@ -1,0 +1,17 @@
+// Package relay walks messages of an outbox table through their life: pending → in_flight → done or failed.
+//
+// The path of one message, each step in the file that is named:
+//
+//	claim    claim.go     due messages, a quota for each routing key, under a lease; ids and counters, no payload
+//	load     flight.go    payloads, as many bytes as the destination may hold
+//	admit    decide.go    not past its window, not lapsed too often, not expired, accepted by a policy
+//	send     flight.go    one try of a Sink, no transaction open, under the lease and the policy's time-out
+//	decide   decide.go    what the outcome costs: a pure function, the table of the design
+//	settle   settle.go    written back in batches, guarded by id, lease and state
+//
+// Start reading with Run in relay.go, then fly and deliver in flight.go, then decide.go. Around that path: lease.go and
+// keep.go hold and renew leases, reclaim.go takes back what dead relays left, breaker.go and destination.go keep a
+// destination that is away from costing messages their budget, single.go looks for what is claimed alone, route.go knows
+// the routing keys. The seams are store.go, implemented in package dialect, and sink.go, implemented in relay/sink.
+// DESIGN.md beside this file says why.
+package relay
