@@ -92,48 +92,51 @@ func (r *Relay) deliver(f flight, m *Message) {
 		return
 	}
 	began := time.Now()
-	outcome := r.send(f, m, policy.Timeout)
+	outcome, hangs := r.send(f, m, policy.Timeout)
 	t := Try{Claim: m.Claim, Outcome: outcome, Policy: *policy, Took: time.Since(began), Draw: rand.Float64()}
 	t.CutOff = f.lease.ctx.Err() != nil && (outcome.Kind == KindUnknown || outcome.Kind == KindUnsent)
 	if !t.CutOff {
 		t.Opened, t.Pause = f.dest.count(time.Now(), m.Claim, outcome, f.probe)
+	}
+	if !hangs {
+		r.land(f, m.Claim)
 	}
 	r.observe(Event{Kind: EventSend, Destination: f.dest.Name, RoutingKey: m.RoutingKey, Type: m.Type, Outcome: outcome.Kind,
 		Class: outcome.Class, Took: t.Took})
 	r.settle(f, m.Claim, Decide(t))
 }
 
-// send makes one try, within the policy's time-out and the lease. A Sink that does not come back soon after its deadline
-// is not waited for: the outcome is unknown, and the message keeps its place at the destination until the Sink returns,
-// so that what hangs stays bounded.
-func (r *Relay) send(f flight, m *Message, timeout time.Duration) Outcome {
+// send makes one try, within the policy's time-out and the lease. A Sink that hangs past its deadline is not waited for:
+// the outcome is unknown, and the message keeps its place at the destination until the Sink returns, so that what hangs
+// stays bounded.
+func (r *Relay) send(f flight, m *Message, timeout time.Duration) (o Outcome, hangs bool) {
 	headers, err := parseHeaders(m.RawHeaders)
 	if err != nil {
-		r.land(f, m.Claim)
-		return Fail(Rejected, "invalid", err.Error())
+		return Fail(Rejected, "invalid", err.Error()), false
 	}
 	m.Headers = headers
 	ctx, cancel := context.WithTimeout(f.lease.ctx, timeout)
 	defer cancel()
 	result := make(chan Outcome, 1)
-	go func() {
-		defer r.land(f, m.Claim)
-		result <- sendOnce(ctx, f.dest.Sink, m)
-	}()
+	go func() { result <- sendOnce(ctx, f.dest.Sink, m) }()
 	select {
 	case o := <-result:
-		return o
+		return o, false
 	case <-ctx.Done():
 	}
 	grace := time.NewTimer(sinkGrace)
 	defer grace.Stop()
 	select {
 	case o := <-result:
-		return o
+		return o, false
 	case <-grace.C:
-		r.log.Warn("destination does not return after its deadline", "destination", f.dest.Name, "id", m.ID)
-		return Unknown("timeout", fmt.Sprintf("no answer within %s, and the send does not end", timeout))
 	}
+	r.log.Warn("destination does not return after its deadline", "destination", f.dest.Name, "id", m.ID)
+	go func() {
+		<-result
+		r.land(f, m.Claim)
+	}()
+	return Unknown("timeout", fmt.Sprintf("no answer within %s, and the send does not end", timeout)), true
 }
 
 // sendOnce makes a panic that message's outcome: something may have gone out.
