@@ -1,0 +1,79 @@
+package integration
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestS06_Freeze: a relay is stopped by SIGSTOP past its lease, another takes over, and the first goes on where it was,
+// once while the other has the messages in flight and once when it is done with them. It undoes nothing.
+func TestS06_Freeze(t *testing.T) {
+	t.Parallel()
+	for _, m := range moments() {
+		for _, finished := range []bool{false, true} {
+			name := m.name + ", the other is in the send"
+			if finished {
+				name = m.name + ", the other is done"
+			}
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				freeze(t, m, finished)
+			})
+		}
+	}
+}
+
+func freeze(t *testing.T, m moment, finished bool) {
+	n := scale(300)
+	s := newSpine(t, 2*time.Second)
+	sleeper, held := s.reach(t, m, "sleeper", n)
+	sleeper.freeze(t)
+
+	broker := newKafkaProxy(t)
+	sending := broker.hold(responses("Produce"))
+	other := s.relay(t, "other", at{s.url, broker.address()})
+	s.waitCount(t, patience, n, "SELECT count(*) FROM outbox WHERE state = 'in_flight' AND unknown_since IS NOT NULL")
+	sending.wait(t)
+	if finished {
+		sending.release()
+		s.waitDone(t, n)
+	}
+	before := s.rows(t)
+	woken := len(sleeper.stderr.String())
+	held.release() // what was on its way arrives now
+	sleeper.thaw(t)
+	sleeper.waitGivenUp(t, woken, m)
+	if after := s.rows(t); !slices.Equal(before, after) {
+		t.Errorf("the relay that woke up changed\n%s\nto\n%s", strings.Join(before, "\n"), strings.Join(after, "\n"))
+	}
+	if !finished {
+		sending.release()
+		s.waitDone(t, n)
+	}
+	if delivered := s.delivered(t); len(delivered) != n {
+		t.Errorf("%d messages are in the topic, want %d", len(delivered), n)
+	}
+	s.expect(t, n, "SELECT count(*) FROM outbox WHERE attempts = 1 AND lapses = 0")
+	s.expect(t, n, "SELECT count(*) FROM outbox_attempt WHERE outcome = 'lapse' AND relay = 'sleeper'")
+
+	// It is well, and alone does what is new.
+	other.terminate(t)
+	s.insertOdd(t, n)
+	s.waitDone(t, 2*n)
+}
+
+// waitGivenUp waits until the relay that woke up has found out, of all that it had under way, that it is no longer its
+// own. The claim alone has two ends: its answer comes too late, or with messages that others have by then.
+func (p *process) waitGivenUp(t *testing.T, from int, m moment) {
+	t.Helper()
+	eventually(t, patience, func() error {
+		log := p.stderr.String()[from:]
+		if strings.Contains(log, `"lease lost"`) || m.name == "claimed" && strings.Contains(log, `"query":"claim"`) {
+			return nil
+		}
+		return fmt.Errorf("%s, frozen and awake: it does not say that its lease is lost", m.name)
+	})
+}

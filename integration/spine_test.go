@@ -1,0 +1,174 @@
+package integration
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// spine is a database and a topic, and relays between them that send everything from the one to the other.
+type spine struct {
+	*database
+	topic string
+	lease time.Duration
+}
+
+func newSpine(t *testing.T, lease time.Duration) *spine {
+	t.Helper()
+	return &spine{database: newDatabase(t), topic: newTopic(t, 3), lease: lease}
+}
+
+// at says where a relay finds its database and its broker: straight, or at a proxy.
+type at struct{ url, broker string }
+
+// straight is the way without proxies.
+func (s *spine) straight(t *testing.T) at {
+	t.Helper()
+	return at{url: s.url, broker: brokers(t)[0]}
+}
+
+// relay starts a relay of that name. Further lines belong to its configuration.
+func (s *spine) relay(t *testing.T, name string, way at, lines ...string) *process {
+	t.Helper()
+	config := fmt.Sprintf(`
+relay: {name: %s, lease: %s}
+http: {listen: "off"}
+destinations:
+  broker: {kafka: {brokers: [%q], topic: %q, compression: none}}
+routes:
+  - {match: "*", to: broker}
+`, name, s.lease, way.broker, s.topic)
+	for _, line := range lines {
+		config += line + "\n"
+	}
+	return startRelay(t, config, []string{"OUTBOXD_DATABASE_URL=" + way.url})
+}
+
+// waitAlive waits until a relay has told the others that it is there.
+func (s *spine) waitAlive(t *testing.T, name string) {
+	t.Helper()
+	s.waitCount(t, patience, 1, "SELECT count(*) FROM outbox_relay WHERE name = '"+name+"'")
+}
+
+// waitDone waits until n messages are done and nothing else is there.
+func (s *spine) waitDone(t *testing.T, n int) {
+	t.Helper()
+	eventually(t, 5*patience, func() error {
+		var done, open int
+		s.read(t, "SELECT count(*) FILTER (WHERE state = 'done'), count(*) FILTER (WHERE state <> 'done') FROM outbox", &done, &open)
+		if done != n || open != 0 {
+			return fmt.Errorf("%d messages done and %d not, want %d and 0", done, open, n)
+		}
+		return nil
+	})
+}
+
+// rows are the messages and the recorded attempts, each row as one text, to be compared with what they become.
+func (s *spine) rows(t *testing.T) []string {
+	t.Helper()
+	return s.texts(t, `SELECT o::text FROM outbox o UNION ALL SELECT a::text FROM outbox_attempt a ORDER BY 1`)
+}
+
+// texts is the only column of a query.
+func (s *spine) texts(t *testing.T, query string, args ...any) []string {
+	t.Helper()
+	found, err := s.QueryContext(t.Context(), query, args...)
+	if err != nil {
+		t.Fatalf("%v\nin %s", err, query)
+	}
+	defer found.Close()
+	var all []string
+	for found.Next() {
+		var text string
+		if err := found.Scan(&text); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, text)
+	}
+	if err := found.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// delivered reads the topic, holds it against the table, and tells how many records each message has: every record is of
+// a message that exists and carries its key and its bytes, so that repeats are alike; every done message has at least one,
+// and its result names one of them.
+func (s *spine) delivered(t *testing.T) map[string]int {
+	t.Helper()
+	places := map[string]map[string]bool{}
+	times := map[string]int{}
+	wire := map[string]string{}
+	for _, r := range readTopic(t, s.topic) {
+		id, once := header(r, "id")
+		if !once {
+			t.Fatalf("record %s has no id, or more than one", place(r))
+		}
+		text := onWire(r)
+		if first, repeated := wire[id]; repeated && first != text {
+			t.Errorf("message %s was sent as\n%s\nand as\n%s", id, first, text)
+		}
+		if places[id] == nil {
+			places[id] = map[string]bool{}
+		}
+		wire[id], places[id][place(r)] = text, true
+		times[id]++
+	}
+	found, err := s.QueryContext(t.Context(), `SELECT id, state, coalesce(aggregateid, ''), coalesce(result, ''),
+		coalesce(payload_bytes, convert_to(payload, 'UTF8'), '') FROM outbox`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer found.Close()
+	for found.Next() {
+		var id, state, key, result string
+		var payload []byte
+		if err := found.Scan(&id, &state, &key, &result, &payload); err != nil {
+			t.Fatal(err)
+		}
+		if state == "done" && !places[id][result] {
+			t.Errorf("message %s has the result %q and its records are at %v", id, result, slices.Sorted(maps.Keys(places[id])))
+		}
+		if text, sent := wire[id]; sent && text[:min(len(text), len(key)+1+len(payload))] != key+"\n"+string(payload) {
+			t.Errorf("message %s has the key %q and %q, and was sent as %q", id, key, payload, text)
+		}
+		delete(wire, id)
+	}
+	if err := found.Err(); err != nil {
+		t.Fatal(err)
+	}
+	if len(wire) > 0 {
+		t.Errorf("%d messages are in the topic and not in the table: %v", len(wire), slices.Collect(maps.Keys(wire)))
+	}
+	return times
+}
+
+// onWire is all of a record that its receiver sees, but its place and time.
+func onWire(r *kgo.Record) string {
+	text := string(r.Key) + "\n" + string(r.Value)
+	for _, h := range r.Headers {
+		text += "\n" + h.Key + "=" + string(h.Value)
+	}
+	return text
+}
+
+// expectTimes checks that each of n messages is in the topic so often.
+func expectTimes(t *testing.T, delivered map[string]int, n, times int) {
+	t.Helper()
+	if len(delivered) != n {
+		t.Errorf("%d messages are in the topic, want %d", len(delivered), n)
+	}
+	for id, got := range delivered {
+		if got != times {
+			t.Errorf("message %s is in the topic %d times, want %d", id, got, times)
+		}
+	}
+}
+
+// bounds tells whether times may be asserted: OUTBOXD_TEST_SLOW=1, on a machine that does nothing else.
+func bounds() bool { return os.Getenv("OUTBOXD_TEST_SLOW") == "1" }
