@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -72,8 +73,12 @@ func NewPostgres(db *DB, relayName string, lease time.Duration) (*Postgres, erro
 // Close gives the connection of the watch back. The DB stays open.
 func (p *Postgres) Close() error { return p.watch.close() }
 
-// fromMicros reads a duration: they travel as microseconds, in both directions.
-func fromMicros(us int64) time.Duration { return time.Duration(us) * time.Microsecond }
+// fromMicros reads a duration: they travel as microseconds, in both directions. The longest that Go knows is 292 years, and
+// a table that came from elsewhere may hold dates of the year 1.
+func fromMicros(us int64) time.Duration {
+	const longest = math.MaxInt64 / int64(time.Microsecond)
+	return time.Duration(min(max(us, -longest), longest)) * time.Microsecond
+}
 
 // strings runs a query of one text column.
 func (r *runner) strings(ctx context.Context, name string, args ...any) (texts []string, err error) {

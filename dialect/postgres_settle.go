@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/jmoiron/sqlx"
@@ -83,35 +84,44 @@ func (p *Postgres) Settle(ctx context.Context, settlements []relay.Settlement) (
 	}
 	done, rest := all.split()
 	unsettled, err := p.settle(ctx, "settle_done", done, batch.doneArguments)
-	if err != nil {
+	if err != nil && !refused(err) {
 		return nil, err
 	}
-	more, err := p.settle(ctx, "settle", rest, func(b batch) []any { return b.arguments(p.relay) })
-	if err != nil {
-		return nil, err
-	}
-	return append(unsettled, more...), nil
+	more, restErr := p.settle(ctx, "settle", rest, func(b batch) []any { return b.arguments(p.relay) })
+	return append(unsettled, more...), cmp.Or(err, restErr)
 }
 
 // settle writes a batch by the statement of that name, and tells what was not written. Where a lock is in the way it goes
 // on with the second form. A text that the database refuses is written in plain characters: no outcome may be lost by what
-// a destination said.
+// a destination said. What it refuses still, it refuses because of one row, edited by hand or watched by somebody's
+// trigger: the others are found by halves and written.
 func (p *Postgres) settle(ctx context.Context, name string, b batch, arguments func(batch) []any) ([]relay.Unsettled, error) {
 	if len(b) == 0 {
 		return nil, nil
 	}
 	written, err := p.work.exec(ctx, name, arguments(b)...)
-	if class := ClassOf(err); class == Unreadable || class == Refused {
+	if refused(err) {
 		b = b.plain()
 		written, err = p.work.exec(ctx, name, arguments(b)...)
 	}
 	if class := ClassOf(err); class == Locked || class == Deadlock {
 		written, err = p.work.exec(ctx, name+"_again", arguments(b)...)
 	}
+	if refused(err) && len(b) > 1 {
+		first, err1 := p.settle(ctx, name, b[:len(b)/2], arguments)
+		second, err2 := p.settle(ctx, name, b[len(b)/2:], arguments)
+		return append(first, second...), cmp.Or(err1, err2)
+	}
 	if err != nil || written == int64(len(b)) {
 		return nil, err
 	}
 	return p.unsettled(ctx, b)
+}
+
+// refused tells whether the database would give the same answer to the same rows for ever.
+func refused(err error) bool {
+	class := ClassOf(err)
+	return class == Unreadable || class == Refused || class == Other
 }
 
 // Of a batch of which not all was written: who holds each message. $1 ids.

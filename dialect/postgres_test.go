@@ -163,3 +163,63 @@ func TestPostgresSettlesTextsOfAnotherEncoding(t *testing.T) {
 		t.Errorf("the third is %s with %q, class %q", r.State, r.LastError, r.ErrorClass)
 	}
 }
+
+// TestPostgresOneBadRowBlocksNoOther edits rows by hand into what no relay would write.
+func TestPostgresOneBadRowBlocksNoOther(t *testing.T) {
+	t.Parallel()
+	b := newServer(t, false).backend(t)
+	p := b.postgres("a")
+	id := b.Insert(slices.Repeat([]relaytest.Seed{{Type: orders}}, 20)...)
+	b.exec(t, "UPDATE outbox SET attempts = 2147483647 WHERE id = $1", id[7])
+	b.exec(t, "UPDATE outbox SET created_at = '0001-01-01', unknown_since = '0001-01-01' WHERE id = $1", id[8])
+	claims := claim(t, p, testQuota(20))
+	if len(claims) != 20 || claims[8].Age < 200*365*24*time.Hour || claims[8].UnknownFor < 200*365*24*time.Hour {
+		t.Fatalf("%d messages were claimed, and the old one is %+v", len(claims), claims[8])
+	}
+	settlements := settleDone(claims)
+	settlements[19] = relay.Decide(relay.Try{Claim: claims[19], Outcome: relay.Outcome{Kind: relay.KindDone, Answer: "long"}})
+	for range 2 {
+		_, err := p.Settle(t.Context(), settlements)
+		if err == nil || !strings.Contains(err.Error(), "SQLSTATE 22003") {
+			t.Errorf("Settle gives %v, want the error of the row that counts too high", err)
+		}
+	}
+	var inFlight []string
+	b.read(&inFlight, "SELECT id FROM outbox WHERE state <> 'done'")
+	if !slices.Equal(inFlight, id[7:8]) {
+		t.Errorf("%v are not done, want %s alone", inFlight, id[7])
+	}
+}
+
+// TestPostgresBeatShowsBreakers reads what people see of a relay's breakers.
+func TestPostgresBeatShowsBreakers(t *testing.T) {
+	t.Parallel()
+	b := newServer(t, false).backend(t)
+	p, other := b.postgres("a"), b.postgres("b")
+	beat := func(p *Postgres, breakers ...relay.BreakerState) {
+		t.Helper()
+		if err := p.Beat(t.Context(), relay.Beat{Host: "h", Version: "v", ConfigHash: "c", Breakers: breakers}); err != nil {
+			t.Fatalf("Beat: %v", err)
+		}
+	}
+	seen := func(want ...string) {
+		t.Helper()
+		var got []string
+		b.read(&got, "SELECT owner || ' ' || name || ' ' || value FROM outbox_control WHERE kind = 'breaker' ORDER BY 1")
+		if !slices.Equal(got, want) {
+			t.Errorf("outbox_control has %q, want %q", got, want)
+		}
+	}
+	beat(other, relay.BreakerState{Destination: "kafka", State: "ok"})
+	beat(p, relay.BreakerState{Destination: "kafka", RoutingKey: "orders", State: "open", Failures: 5, LastError: `timeout: "no" answer`},
+		relay.BreakerState{Destination: "kafka", State: "ramp", Width: 3})
+	seen(`a kafka {"state":"ramp","width":3,"failures":0,"last_error":""}`,
+		`a kafka/orders {"state":"open","width":0,"failures":5,"last_error":"timeout: \"no\" answer"}`,
+		`b kafka {"state":"ok","width":0,"failures":0,"last_error":""}`)
+	beat(p, relay.BreakerState{Destination: "kafka", State: "ok"})
+	seen(`a kafka {"state":"ok","width":0,"failures":0,"last_error":""}`, `b kafka {"state":"ok","width":0,"failures":0,"last_error":""}`)
+	if err := p.Leave(t.Context()); err != nil {
+		t.Fatalf("Leave: %v", err)
+	}
+	seen(`b kafka {"state":"ok","width":0,"failures":0,"last_error":""}`)
+}
