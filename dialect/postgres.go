@@ -1,11 +1,8 @@
 package dialect
 
 import (
-	"context"
 	"math"
 	"time"
-
-	"github.com/jmoiron/sqlx"
 
 	"github.com/outboxd/outboxd/relay"
 )
@@ -78,15 +75,4 @@ func (p *Postgres) Close() error { return p.watch.close() }
 func fromMicros(us int64) time.Duration {
 	const longest = math.MaxInt64 / int64(time.Microsecond)
 	return time.Duration(min(max(us, -longest), longest)) * time.Microsecond
-}
-
-// strings runs a query of one text column.
-func (r *runner) strings(ctx context.Context, name string, args ...any) (texts []string, err error) {
-	err = r.query(ctx, name, func(rows *sqlx.Rows) error {
-		var text string
-		err := rows.Scan(&text)
-		texts = append(texts, text)
-		return err
-	}, args...)
-	return texts, err
 }

@@ -19,7 +19,7 @@ WHERE lease_id = (SELECT lease_id FROM w) RETURNING (SELECT relay FROM w) AS was
 
 // Take implements relay.Reclaimer.
 func (p *Postgres) Take(ctx context.Context, lease relay.Lease) (was string, ok bool, err error) {
-	owners, err := p.keep.strings(ctx, "take", int64(lease.ID), lease.Renewed, p.relay)
+	owners, err := p.keep.texts(ctx, "take", int64(lease.ID), lease.Renewed, p.relay)
 	if err != nil || len(owners) == 0 {
 		return "", false, err
 	}
@@ -53,11 +53,11 @@ WHERE id = ANY (ARRAY(
 
 // Move implements relay.Reclaimer.
 func (p *Postgres) Move(ctx context.Context, lease relay.LeaseID, was string) (moved []string, left bool, err error) {
-	moved, err = p.work.strings(ctx, "move", int64(lease), p.relay, was)
+	moved, err = p.work.texts(ctx, "move", int64(lease), p.relay, was)
 	if err != nil {
 		return nil, false, err
 	}
-	stuck, err := p.work.strings(ctx, "move_left", int64(lease), p.relay)
+	stuck, err := p.work.texts(ctx, "move_left", int64(lease), p.relay)
 	return moved, len(stuck) > 0 || err != nil, err
 }
 
@@ -114,6 +114,6 @@ func (p *Postgres) Orphans(ctx context.Context, after string) (moved []string, n
 	if len(orphans) == 0 {
 		return nil, next, nil
 	}
-	moved, err = p.work.strings(ctx, "adopt", orphans.ids(), orphans.leases())
+	moved, err = p.work.texts(ctx, "adopt", orphans.ids(), orphans.leases())
 	return moved, next, err
 }

@@ -46,6 +46,17 @@ func readAll(rows *sqlx.Rows, scan func(*sqlx.Rows) error) error {
 	return rows.Err()
 }
 
+// texts runs a query of one text column.
+func (r *runner) texts(ctx context.Context, name string, args ...any) (all []string, err error) {
+	err = r.query(ctx, name, func(rows *sqlx.Rows) error {
+		var text string
+		err := rows.Scan(&text)
+		all = append(all, text)
+		return err
+	}, args...)
+	return all, err
+}
+
 // exec returns how many rows the query wrote or returned.
 func (r *runner) exec(ctx context.Context, name string, args ...any) (n int64, err error) {
 	err = r.run(ctx, name, func(ctx context.Context, s statement) error {

@@ -21,7 +21,7 @@ SELECT routing_key FROM keys WHERE routing_key IS NOT NULL`
 
 // RoutingKeys implements relay.Scout.
 func (p *Postgres) RoutingKeys(ctx context.Context) ([]string, error) {
-	return p.work.strings(ctx, "routing_keys")
+	return p.work.texts(ctx, "routing_keys")
 }
 
 // The claim index has an order for each value of lapses, so the suspects and the two others are looked for apart, each
