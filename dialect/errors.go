@@ -158,9 +158,10 @@ func sqlState(err error) string {
 	return ""
 }
 
-// What a refusal is about, for errors.Is. Waiting mends none of them.
+// What a refusal is about, for errors.Is. Waiting mends none of them but some of ErrSchema, as SchemaStatus tells.
 var (
 	ErrServer = errors.New("unsuitable database server")
+	ErrSchema = errors.New("tables missing, unfinished or too new")
 	ErrShape  = errors.New("table of another shape")
 	ErrRights = errors.New("missing rights")
 )

@@ -33,18 +33,18 @@ type SchemaStatus struct {
 // Usable tells whether a relay can work.
 func (s SchemaStatus) Usable() bool { return s.State == SchemaCurrent || s.State == SchemaNewer }
 
-// Err says in one line what is wrong and what to do; nil where a relay can work.
+// Err says in one line what is wrong and what to do (errors.Is ErrSchema); nil where a relay can work.
 func (s SchemaStatus) Err() error {
 	switch s.State {
 	case SchemaCurrent, SchemaNewer:
 		return nil
 	case SchemaNone:
-		return fmt.Errorf("the tables of outboxd are not in %s: run outboxd migrate up", s.place())
+		return refuse(ErrSchema, "the tables of outboxd are not in %s: run outboxd migrate up", s.place())
 	case SchemaRefused:
-		return fmt.Errorf("the tables in %s are at version %d, which admits an outboxd built for version %d or later; this one was built for %d: install a newer outboxd",
+		return refuse(ErrSchema, "the tables in %s are at version %d, which admits an outboxd built for version %d or later; this one was built for %d: install a newer outboxd",
 			s.place(), s.Version, s.Admits, s.Needed)
 	default:
-		return fmt.Errorf("the tables in %s are unfinished, at version %d of %d: wait for the migration that is under way, or run outboxd migrate up",
+		return refuse(ErrSchema, "the tables in %s are unfinished, at version %d of %d: wait for the migration that is under way, or run outboxd migrate up",
 			s.place(), s.Version, s.Needed)
 	}
 }
