@@ -66,7 +66,7 @@ func (w *waiter) wait(ctx context.Context, once bool) error {
 	}
 	err := backoff.RetryNotify(func() error { return w.try(ctx) }, backoff.WithContext(limited, ctx), w.say)
 	if err != nil && ctx.Err() == nil {
-		return failf(exitDatabase, "%w", err)
+		return err
 	}
 	w.health.waiting.Store(nil)
 	return ctx.Err()
@@ -144,7 +144,8 @@ func databaseCode(err error) int {
 	switch {
 	case class == dialect.Rights:
 		return exitNotAllowed
-	case slices.Contains(outOfReach, class), errors.Is(err, dialect.ErrServer), errors.Is(err, dialect.ErrShape):
+	case slices.Contains(outOfReach, class), errors.Is(err, dialect.ErrServer), errors.Is(err, dialect.ErrSchema),
+		errors.Is(err, dialect.ErrShape):
 		return exitDatabase
 	}
 	return exitUnexpected

@@ -67,10 +67,7 @@ func (p *program) migrateStatusCommand() *cobra.Command {
 			if err := rows(p.stdout, out, []schemaRow{row}); err != nil {
 				return err
 			}
-			if err := status.Err(); err != nil {
-				return failf(exitDatabase, "%w", err)
-			}
-			return nil
+			return status.Err()
 		},
 	}
 	out.flag(cmd)

@@ -25,7 +25,7 @@ func stillWaiting(ctx context.Context, db *dialect.DB, routes []relay.Route) err
 	if total == 0 {
 		return nil
 	}
-	return failf(exitPartly, "%s left: %s", messages(total, more), strings.Join(parts, ", "))
+	return failf(exitPartly, "%s left: %s; see outboxd list --state pending", messages(total, more), strings.Join(parts, ", "))
 }
 
 // reason says what messages wait for, in words.

@@ -40,7 +40,7 @@ func TestRunOnceTellsWhatIsLeft(t *testing.T) {
 	s.insert(3, "invoices", "invoice")
 	s.exec("INSERT INTO " + s.schema + ".outbox (aggregatetype, type, due_at) VALUES ('orders', 'later', clock_timestamp() + interval '1 hour')")
 	code, _, stderr := cli(t, s.env(), "run", "--once")
-	want := "outboxd: 4 messages left: 3 of invoices without a route, 1 of orders delayed by the application"
+	want := "outboxd: 4 messages left: 3 of invoices without a route, 1 of orders delayed by the application; see outboxd list --state pending"
 	if code != exitPartly || lastLine(stderr) != want {
 		t.Errorf("exit %d: %s", code, lastLine(stderr))
 	}
@@ -145,7 +145,7 @@ func TestRunWithoutRights(t *testing.T) {
 	s.exec("CREATE ROLE " + role + " LOGIN PASSWORD 'hunter2'; GRANT USAGE ON SCHEMA " + s.schema + " TO " + role)
 	t.Cleanup(func() { s.exec("DROP OWNED BY " + role + "; DROP ROLE " + role) })
 	code, _, stderr := cli(t, s.env(envDatabase+"="+s.as(role, "hunter2")), "run")
-	if code != exitDatabase || !strings.Contains(lastLine(stderr), "role") || strings.Contains(stderr, "hunter2") {
+	if code != exitNotAllowed || !strings.Contains(lastLine(stderr), "role") || strings.Contains(stderr, "hunter2") {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
 	code, _, stderr = cli(t, s.env(envDatabase+"="+s.as(role, "hunter2")), "list")
