@@ -39,6 +39,9 @@ const (
 	keepConnections = 3
 )
 
+// connectionLife ends sessions on a server that became a standby without ending them itself: they would fail for ever.
+const connectionLife = 5 * time.Minute
+
 // Open checks the options and makes the pools. It connects to nothing yet; a database that does not answer is an error of
 // the first statement. No error contains the URL or a part of it.
 func Open(o Options) (*DB, error) {
@@ -89,6 +92,7 @@ func pool(config pq.Config, o Options, limits limits, connections int) (*sqlx.DB
 	db.Mapper = reflectx.NewMapperFunc("json", strings.ToLower) // One name in SQL and JSON.
 	db.SetMaxOpenConns(connections)
 	db.SetMaxIdleConns(connections)
+	db.SetConnMaxLifetime(connectionLife)
 	return db, nil
 }
 

@@ -6,8 +6,9 @@ import (
 )
 
 // greetings are the first bytes that a server of PostgreSQL's protocol, or a pooler, can send: yes and no to TLS; a message
-// of authentication, negotiation, notice or error. PostgreSQL manual, "Message Flow", "Start-up".
-const greetings = "SNRvE"
+// of authentication, negotiation, notice or error; TLS at once, with sslnegotiation=direct. PostgreSQL manual, "Message
+// Flow", "Start-up".
+const greetings = "SNRvE\x16"
 
 // greeted is a connection whose first byte is looked at: what begins otherwise is another service, and waiting for it to
 // become a database would not help.

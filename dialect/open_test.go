@@ -267,7 +267,7 @@ func TestNoEntry(t *testing.T) {
 	nonsense := fakeServer(t, func(c net.Conn) { _, _ = c.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\nQzQx")) })
 	noTLS := fakeServer(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 8)); _, _ = c.Write([]byte("N")) })
 	d := newSchema(t)
-	server, err := url.Parse(d.url)
+	server, err := url.Parse(d.with(t, "application_name=none"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -111,7 +111,7 @@ func TestRightsOfRoles(t *testing.T) {
 	for _, c := range cases {
 		d := withRoles(t)
 		d.exec(t, c.revoke)
-		d.url += "&role=outbox_" + c.role
+		d.url = d.with(t, "role=outbox_"+c.role)
 		err := d.connect(t, Options{}).CheckShape(t.Context())
 		if !errors.Is(err, c.kind) || err != nil && !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s, %s: CheckShape says %v, want %v and %q", c.role, c.revoke, err, c.kind, c.says)

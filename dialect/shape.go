@@ -2,6 +2,8 @@ package dialect
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/jmoiron/sqlx"
@@ -58,7 +60,7 @@ func checks() []string {
 // the mend (errors.Is ErrShape or ErrRights), or is a database fault. Ask CheckSchema first.
 func (d *DB) CheckShape(ctx context.Context) error {
 	return wrap("check the tables", d.read(ctx, func(q sqlx.ExtContext) error {
-		for table := range columns() {
+		for _, table := range slices.Sorted(maps.Keys(columns())) {
 			if err := d.checkColumns(ctx, q, table); err != nil {
 				return err
 			}
@@ -148,8 +150,8 @@ func (d *DB) checkIndexes(ctx context.Context, q sqlx.ExtContext) error {
 			have[i.Name] = definition
 		}
 	}
-	for name, want := range indexes() {
-		if have[name] != want {
+	for _, name := range slices.Sorted(maps.Keys(indexes())) {
+		if want := indexes()[name]; have[name] != want {
 			return refuse(ErrShape, "index %s of table outbox must be USING %s: drop what has its name, and create it as outboxd migrate print shows it", name, want)
 		}
 	}

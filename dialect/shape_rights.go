@@ -3,6 +3,8 @@ package dialect
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/jmoiron/sqlx"
@@ -36,8 +38,8 @@ func (d *DB) checkRights(ctx context.Context, q sqlx.ExtContext) error {
 	if err := sqlx.GetContext(ctx, q, &user, "SELECT current_user"); err != nil {
 		return err
 	}
-	for table, privileges := range rights() {
-		missing, err := lacking(ctx, q, `SELECT p FROM unnest($1::text[]) AS p WHERE NOT has_table_privilege(to_regclass($2)::oid, p)`, privileges, d.name(table))
+	for _, table := range slices.Sorted(maps.Keys(rights())) {
+		missing, err := lacking(ctx, q, `SELECT p FROM unnest($1::text[]) AS p WHERE NOT has_table_privilege(to_regclass($2)::oid, p)`, rights()[table], d.name(table))
 		if err != nil {
 			return err
 		}

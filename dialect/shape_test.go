@@ -43,18 +43,11 @@ func TestCheckShape(t *testing.T) {
 func TestCheckPlan(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)
-	for setting, want := range map[string]error{"enable_indexscan": ErrShape, "enable_hashjoin": nil} {
-		u := d.url + "&" + setting + "=off"
-		db, err := Open(Options{URL: u, Schema: d.schema})
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = db.CheckShape(t.Context())
-		if !errors.Is(err, want) {
-			t.Errorf("with %s off CheckShape says %v, want %v", setting, err, want)
-		}
-		if err := db.Close(); err != nil {
-			t.Error(err)
+	for setting, want := range map[string]error{"enable_indexscan=off": ErrShape, "enable_hashjoin=off": nil} {
+		with := d
+		with.url = d.with(t, setting)
+		if err := with.connect(t, Options{}).CheckShape(t.Context()); !errors.Is(err, want) {
+			t.Errorf("with %s CheckShape says %v, want %v", setting, err, want)
 		}
 	}
 }

@@ -57,8 +57,8 @@ func newSchema(t testing.TB) testDatabase {
 	return d
 }
 
-// open connects to the test server with further settings, "name=value" each, and closes at the end of the test.
-func (d testDatabase) open(t testing.TB, settings ...string) *sqlx.DB {
+// with is the URL with further settings, "name=value" each.
+func (d testDatabase) with(t testing.TB, settings ...string) string {
 	t.Helper()
 	u, err := url.Parse(d.url)
 	if err != nil {
@@ -73,7 +73,13 @@ func (d testDatabase) open(t testing.TB, settings ...string) *sqlx.DB {
 		q.Set(name, value)
 	}
 	u.RawQuery = q.Encode()
-	db, err := sqlx.Open("postgres", u.String())
+	return u.String()
+}
+
+// open connects to the test server with further settings, and closes at the end of the test.
+func (d testDatabase) open(t testing.TB, settings ...string) *sqlx.DB {
+	t.Helper()
+	db, err := sqlx.Open("postgres", d.with(t, settings...))
 	if err != nil {
 		t.Fatal("OUTBOXD_TEST_POSTGRES_URL is not understood")
 	}
