@@ -5,6 +5,7 @@ import "github.com/outboxd/outboxd/relay"
 func claimAgainCases() []storeCase {
 	return []storeCase{
 		{"answers the same, and takes no more", againSame},
+		{"answers the same where nothing more is due", againNothingDue},
 		{"answers what is still held after a settlement", againHeld},
 		{"answers nothing when all was settled, and takes no more", againSettled},
 		{"makes the claim if the first asking took nothing", againMakes},
@@ -23,6 +24,13 @@ func againSame(s *suite) {
 	if again := s.Leases(); len(again) != 1 || !again[0].RenewedAt.Equal(leases[0].RenewedAt) {
 		s.Fatalf("asking again changed the lease rows from %+v to %+v", leases, again)
 	}
+}
+
+func againNothingDue(s *suite) {
+	c := s.claimed(Seed{})
+	s.sameIDs("asked again", ids(s.claimBy(s.a, c.Lease, ofOrders)), c.ID)
+	one := relay.Quota{RoutingKey: orders, ID: c.ID, Limit: 1}
+	s.sameIDs("asked again by id", ids(s.claimBy(s.a, c.Lease, one)), c.ID)
 }
 
 func againHeld(s *suite) {

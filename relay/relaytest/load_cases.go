@@ -162,12 +162,11 @@ func loadNotOurs(s *suite) {
 }
 
 func loadCrossed(s *suite) {
-	first, second := s.claimed(Seed{}), s.claimed(Seed{})
-	crossed := first
-	crossed.Lease = second.Lease
-	got := s.load(crossed, second)
-	if _, ok := got[second.ID]; !ok || len(got) != 1 {
-		s.Errorf("Load gave %d messages, want only the one that is asked for under its own lease", len(got))
+	first, beside, second := s.crossed()
+	first.Lease = second.Lease
+	got := s.load(first, beside, second)
+	if _, ok := got[first.ID]; ok || len(got) != 2 {
+		s.Errorf("Load gave %d messages, want the two that are asked for under their own lease", len(got))
 	}
 }
 

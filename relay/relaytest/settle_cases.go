@@ -89,17 +89,23 @@ func settleReleased(s *suite) {
 }
 
 func settleOtherLease(s *suite) {
-	s.Insert(repeat(2, Seed{Type: orders})...)
-	one := relay.Quota{RoutingKey: orders, Limit: 1}
-	first, second := s.claim(one)[0], s.claim(one)[0]
+	first, beside, second := s.crossed()
 	crossed := first
 	crossed.Lease = second.Lease
 	before := s.row(first.ID)
-	s.unsettled(s.a, []relay.Settlement{done(second), done(crossed)}, map[string]relay.Why{first.ID: relay.Lost})
+	s.unsettled(s.a, allDone([]relay.Claim{second, crossed, beside}), map[string]relay.Why{first.ID: relay.Lost})
 	s.unchanged(before)
-	s.states(relay.Finished, second.ID)
+	s.states(relay.Finished, second.ID, beside.ID)
 	s.settle(done(first))
 	s.states(relay.Finished, first.ID)
+}
+
+// crossed claims two messages under one lease and a third under another.
+func (s *suite) crossed() (first, beside, second relay.Claim) {
+	s.Helper()
+	s.Insert(repeat(3, Seed{Type: orders})...)
+	two := s.claim(relay.Quota{RoutingKey: orders, Limit: 2})
+	return two[0], two[1], s.claim(ofOrders)[0]
 }
 
 func settleOldAndNew(s *suite) {
