@@ -62,7 +62,8 @@ func (c *claimer) round(ctx context.Context) (got int, full bool, err error) {
 	if c.settler.congested() {
 		return 0, false, nil
 	}
-	if now := time.Now(); !now.Before(c.nextLapsed) {
+	// Suspects go one by one, so that a pause between them would be their rate.
+	if now := time.Now(); c.suspect || !now.Before(c.nextLapsed) {
 		c.nextLapsed = now.Add(lapsedEvery)
 		if got, err = c.lapsedRound(ctx); err != nil {
 			return got, false, err

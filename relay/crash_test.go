@@ -3,12 +3,14 @@ package relay_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/outboxd/outboxd/relay"
+	"github.com/outboxd/outboxd/relay/relaytest"
 )
 
 var errKilled = errors.New("killed")
@@ -104,6 +106,25 @@ func TestPoisonKillsItsRelay(t *testing.T) {
 		if most > 2 {
 			t.Errorf("a neighbour lapsed %d times", most)
 		}
+	})
+}
+
+// TestSuspectsGoOneByOne: messages that lapsed twice are sent each alone, and one right after the other: hundreds of them
+// may have been beside the one that kills its relay.
+func TestSuspectsGoOneByOne(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var underWay atomic.Int64
+		sink := &recorder{answer: func(context.Context, *relay.Message) relay.Outcome {
+			if n := underWay.Add(1); n > 1 {
+				w.t.Errorf("%d suspects under way at once", n)
+			}
+			time.Sleep(5 * time.Millisecond)
+			underWay.Add(-1)
+			return relay.Done("")
+		}}
+		ids := w.table.Insert(slices.Repeat([]relaytest.Seed{{Type: "x", Lapses: 2}}, 500)...)
+		w.start(w.config("a", sink))
+		w.untilAll(20*time.Second, ids, relay.Finished)
 	})
 }
 
