@@ -13,11 +13,12 @@ var _ relay.Database = (*Postgres)(nil)
 // to one relay, whose name it writes into its leases, and is safe for concurrent use. Every statement is short, READ
 // COMMITTED and a transaction of its own; its error carries the statement's name and the SQLSTATE, and no value.
 type Postgres struct {
-	relay  string
-	work   *runner // claims, loads, settlements, reclaims and looks
-	keep   *runner // renewals: few rows, which never wait behind the work
-	watch  *watcher
-	floors floors
+	relay      string
+	work       *runner // claims, loads, settlements, moves and looks
+	keep       *runner // renewals and the like: few rows, which never wait behind the work
+	watch      *watcher
+	floors     floors
+	unanswered unanswered
 }
 
 // postgresQueries are all statements of the Store by the names that errors and golden files give them.
@@ -26,6 +27,7 @@ func postgresQueries() map[string]string {
 		"claim":             postgresClaim,
 		"claim_one":         postgresClaimOne,
 		"held":              postgresHeld,
+		"fence":             postgresFence,
 		"pulse":             postgresPulse,
 		"load":              postgresLoad,
 		"settle_done":       postgresSettleDone,

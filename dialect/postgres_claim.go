@@ -4,7 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -66,6 +68,17 @@ const postgresClaimed = `o.id, o.seq, o.routing_key, o.type, o.schema_version, o
 
 // Claim implements relay.Store. A message that is asked for by its ID comes alone: the other quotas wait for the next claim.
 func (p *Postgres) Claim(ctx context.Context, lease relay.LeaseID, length time.Duration, quotas []relay.Quota) ([]relay.Claim, error) {
+	claims, err := p.claim(ctx, lease, length, quotas)
+	if err == nil && len(claims) == 0 && p.unanswered.has(lease) {
+		claims, err = p.fence(ctx, lease, length)
+	}
+	if err != nil {
+		p.unanswered.add(lease, time.Now().Add(length))
+	}
+	return claims, err
+}
+
+func (p *Postgres) claim(ctx context.Context, lease relay.LeaseID, length time.Duration, quotas []relay.Quota) ([]relay.Claim, error) {
 	var plain []relay.Quota
 	for _, q := range quotas {
 		if q.ID == "" {
@@ -115,6 +128,48 @@ func (p *Postgres) orHeld(ctx context.Context, lease relay.LeaseID, err error) (
 	}
 	claims, _, err := p.claimed(ctx, lease, "held", int64(lease), p.relay)
 	return claims, err
+}
+
+// Takes the lease's id itself, so that no claim under it can come after. It waits for one that is under way. $1 lease,
+// $2 relay, $3 length in microseconds.
+const postgresFence = `
+INSERT INTO /*schema.*/outbox_lease (lease_id, relay, claimed_at, renewed_at, length, ids)
+VALUES ($1::bigint, $2::text, now(), now(), $3::bigint * interval '1 microsecond', '{}') ON CONFLICT (lease_id) DO NOTHING`
+
+// fence makes sure of an empty answer to a claim that was asked for before. The server may still be at work on the first
+// asking: its rows are locked and were passed over, and when it commits they would be under a lease that nobody knows of.
+// The empty lease that remains goes as every lease does that nobody renews.
+func (p *Postgres) fence(ctx context.Context, lease relay.LeaseID, length time.Duration) ([]relay.Claim, error) {
+	made, err := p.work.exec(ctx, "fence", int64(lease), p.relay, length.Microseconds())
+	if err != nil || made > 0 {
+		return nil, err
+	}
+	claims, _, err := p.claimed(ctx, lease, "held", int64(lease), p.relay)
+	return claims, err
+}
+
+// unanswered are the leases whose claim ended in an error, as long as they may be asked for again.
+type unanswered struct {
+	mu    sync.Mutex
+	until map[relay.LeaseID]time.Time
+}
+
+func (u *unanswered) has(lease relay.LeaseID) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	_, ok := u.until[lease]
+	return ok
+}
+
+func (u *unanswered) add(lease relay.LeaseID, until time.Time) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	now := time.Now()
+	maps.DeleteFunc(u.until, func(_ relay.LeaseID, until time.Time) bool { return until.Before(now) })
+	if u.until == nil {
+		u.until = map[relay.LeaseID]time.Time{}
+	}
+	u.until[lease] = until
 }
 
 // claimed runs a statement that returns postgresClaimed and full_to, and sorts what it returns by seq.

@@ -228,3 +228,55 @@ func TestPostgresGoesOnAfterLostConnections(t *testing.T) {
 		})
 	}
 }
+
+// TestPostgresClaimAgainWhileTheFirstRuns cuts a relay off from a claim that the server is still at work on. Asked again,
+// it answers what the first one took.
+func TestPostgresClaimAgainWhileTheFirstRuns(t *testing.T) {
+	t.Parallel()
+	for name, commit := range map[string]bool{"and commits": true, "and rolls back": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newServer(t, false).backend(t)
+			p := b.postgres("a")
+			b.fill(t, orders, 3, 20)
+			lease := testLeaseID()
+			first, err := p.work.pool.Beginx()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := first.Exec(p.work.queries["claim"], "{orders}", "{0}", "{10}", "{-infinity}", 60_000_000, "a", int64(lease)); err != nil {
+				t.Fatal(err)
+			}
+			p.unanswered.add(lease, time.Now().Add(time.Minute))
+			quotas := []relay.Quota{testQuota(10)}
+			if claims, err := p.Claim(t.Context(), lease, time.Minute, quotas); ClassOf(err) != Locked {
+				t.Fatalf("while the first claim runs, the second gives %+v, %v, want a lock time-out", claims, err)
+			}
+			end(t, first, commit)
+			if claims, err := p.Claim(t.Context(), lease, time.Minute, quotas); err != nil || len(claims) != 3 {
+				t.Errorf("the claim gave %d messages, %v, want 3, whoever took them", len(claims), err)
+			}
+		})
+	}
+}
+
+// TestPostgresFenceStopsALateClaim lets a claim come to the server after its relay was told that it took nothing.
+func TestPostgresFenceStopsALateClaim(t *testing.T) {
+	t.Parallel()
+	b := newServer(t, false).backend(t)
+	p := b.postgres("a")
+	lease := testLeaseID()
+	p.unanswered.add(lease, time.Now().Add(time.Minute))
+	quotas := []relay.Quota{testQuota(10)}
+	if claims, err := p.Claim(t.Context(), lease, time.Minute, quotas); err != nil || len(claims) > 0 {
+		t.Fatalf("Claim gave %+v, %v, want nothing", claims, err)
+	}
+	b.fill(t, orders, 3, 20)
+	_, err := p.work.exec(t.Context(), "claim", "{orders}", "{0}", "{10}", "{-infinity}", 60_000_000, "a", int64(lease))
+	if ClassOf(err) != Duplicate {
+		t.Errorf("the late claim gives %v, want that its lease exists", err)
+	}
+	if claims := claim(t, p, testQuota(10)); len(claims) != 3 {
+		t.Errorf("the next claim gave %d messages, want 3", len(claims))
+	}
+}
