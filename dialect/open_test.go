@@ -200,6 +200,8 @@ func bothWays(t *testing.T, o Options) map[string]*DB {
 		behind := newSchema(t)
 		behind.url = pooler
 		ways["behind pgbouncer"] = behind.connect(t, pooled)
+	} else if os.Getenv("CI") == "true" {
+		t.Fatal("OUTBOXD_TEST_PGBOUNCER_URL is not set")
 	}
 	return ways
 }
