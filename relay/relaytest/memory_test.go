@@ -58,3 +58,20 @@ func TestMemoryLosesASettlementOfADeletedMessage(t *testing.T) {
 		t.Fatalf("Settle gave %v, %v, want one that is lost", lost, err)
 	}
 }
+
+func TestMemoryKeepsTheLastBeat(t *testing.T) {
+	t.Parallel()
+	table := relaytest.NewTable()
+	store := table.Store("a")
+	for _, version := range []string{"1", "2"} {
+		if err := store.Beat(t.Context(), relay.Beat{Version: version}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if b, ok := table.Beat("a"); !ok || b.Version != "2" {
+		t.Fatalf("the beat is of version %q (there: %v), want 2", b.Version, ok)
+	}
+	if _, ok := table.Beat("b"); ok {
+		t.Fatal("there is a beat of a relay that never beat")
+	}
+}

@@ -133,8 +133,3 @@ func LoseAnswer(_ context.Context, s *Sending) relay.Outcome {
 	s.Applied = true
 	return relay.Unknown("reset", "connection reset after the work")
 }
-
-// Answer makes an AnswerFunc that gives the same outcome to all.
-func Answer(o relay.Outcome) func(context.Context, *Sending) relay.Outcome {
-	return func(context.Context, *Sending) relay.Outcome { return o }
-}

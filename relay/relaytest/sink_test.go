@@ -62,3 +62,24 @@ func TestSinkLogsWhatHangsAndWhatPanics(t *testing.T) {
 		t.Errorf("a panic is logged as %+v", l)
 	}
 }
+
+func TestSinkThatIsDeafEndsWhenReleased(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	release, sent := make(chan struct{}), make(chan relay.Outcome, 1)
+	sink := &relaytest.Sink{AnswerFunc: relaytest.Deaf(release)}
+	go func() { sent <- sink.Send(ctx, &relay.Message{}) }()
+	if err := sink.Close(ctx); err != nil || !sink.Closed() {
+		t.Errorf("Close gave %v, and Closed says %v", err, sink.Closed())
+	}
+	select {
+	case got := <-sent:
+		t.Errorf("the send ended %s before it was released", got.Kind)
+	default:
+	}
+	close(release)
+	if got := <-sent; got.Kind != relay.KindUnknown {
+		t.Errorf("the send ended %s, want unknown", got.Kind)
+	}
+}
