@@ -60,82 +60,31 @@ func (s *recorder) of(id string) int {
 	return s.sends[id]
 }
 
-// crashable is a Database that is gone for its relay once crashed: the process behind it was killed.
+// crashable is a Database whose calls fail as long as a fault is set: it is away, or the process before it was killed.
 type crashable struct {
-	relay.Database
+	*relaytest.Faulty
 	mu    sync.Mutex
-	fault func(call string) error
+	fault func(call relaytest.Call) error
 }
 
-func (d *crashable) set(fault func(call string) error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.fault = fault
+func newCrashable(db relay.Database) *crashable {
+	c := &crashable{}
+	c.Faulty = &relaytest.Faulty{Next: db, BeforeFunc: func(_ context.Context, call relaytest.Call) error {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.fault == nil {
+			return nil
+		}
+		return c.fault(call)
+	}}
+	return c
 }
 
-func (d *crashable) check(call string) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.fault == nil {
-		return nil
-	}
-	return d.fault(call)
-}
-
-func (d *crashable) Claim(ctx context.Context, l relay.LeaseID, length time.Duration, q []relay.Quota) ([]relay.Claim, error) {
-	if err := d.check("claim"); err != nil {
-		return nil, err
-	}
-	return d.Database.Claim(ctx, l, length, q)
-}
-
-func (d *crashable) Load(ctx context.Context, c []relay.Claim) ([]relay.Message, error) {
-	if err := d.check("load"); err != nil {
-		return nil, err
-	}
-	return d.Database.Load(ctx, c)
-}
-
-func (d *crashable) Settle(ctx context.Context, s []relay.Settlement) ([]relay.Unsettled, error) {
-	if err := d.check("settle"); err != nil {
-		return nil, err
-	}
-	return d.Database.Settle(ctx, s)
-}
-
-func (d *crashable) Renew(ctx context.Context, l []relay.LeaseID) ([]relay.LeaseID, error) {
-	if err := d.check("renew"); err != nil {
-		return nil, err
-	}
-	return d.Database.Renew(ctx, l)
-}
-
-func (d *crashable) Finish(ctx context.Context, l []relay.LeaseID) error {
-	if err := d.check("finish"); err != nil {
-		return err
-	}
-	return d.Database.Finish(ctx, l)
-}
-
-func (d *crashable) Watch(ctx context.Context) (string, []relay.Lease, error) {
-	if err := d.check("watch"); err != nil {
-		return "", nil, err
-	}
-	return d.Database.Watch(ctx)
-}
-
-func (d *crashable) Waiting(ctx context.Context, l relay.Look) ([]relay.Waiting, error) {
-	if err := d.check("waiting"); err != nil {
-		return nil, err
-	}
-	return d.Database.Waiting(ctx, l)
-}
-
-func (d *crashable) RoutingKeys(ctx context.Context) ([]string, error) {
-	if err := d.check("routing_keys"); err != nil {
-		return nil, err
-	}
-	return d.Database.RoutingKeys(ctx)
+// set sets or ends the fault, which is asked under a lock and may keep state.
+func (c *crashable) set(fault func(call relaytest.Call) error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fault = fault
 }
 
 // world is one table and the relays on it, under a fake clock.

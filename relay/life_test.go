@@ -330,16 +330,19 @@ func TestBytes(t *testing.T) {
 
 // TestDatabaseFault: every call may fail for a while; the relay goes on by itself and repeats no send.
 func TestDatabaseFault(t *testing.T) {
-	for _, call := range []string{"claim", "load", "settle", "finish", "waiting", "routing_keys", "watch"} {
-		t.Run(call, func(t *testing.T) {
+	for _, call := range []relaytest.Call{
+		relaytest.CallClaim, relaytest.CallLoad, relaytest.CallSettle, relaytest.CallFinish, relaytest.CallWaiting,
+		relaytest.CallRoutingKeys, relaytest.CallWatch,
+	} {
+		t.Run(string(call), func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				sink := &recorder{}
 				cfg := w.config("a", sink)
-				db := &crashable{Database: cfg.Database}
+				db := newCrashable(cfg.Database)
 				cfg.Database = db
 				w.start(cfg)
 				w.untilAll(5*time.Second, w.insert(50, "x"), relay.Finished)
-				db.set(func(c string) error {
+				db.set(func(c relaytest.Call) error {
 					if c == call {
 						return errors.New("connection refused")
 					}
