@@ -151,8 +151,7 @@ const (
 
 // sqlState gives the server's code of a fault; "" where no server answered.
 func sqlState(err error) string {
-	var server *pq.Error
-	if errors.As(err, &server) {
+	if server, ok := errors.AsType[*pq.Error](err); ok {
 		return string(server.Code)
 	}
 	return ""
