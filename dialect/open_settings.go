@@ -2,6 +2,8 @@ package dialect
 
 import (
 	"context"
+	"errors"
+	"io"
 	"net"
 	"strconv"
 	"strings"
@@ -98,7 +100,9 @@ func (d dialer) wrap(c net.Conn, err error) (net.Conn, error) {
 }
 
 // patient is a connection whose reads and writes end after a while without progress. While lib/pq has set a deadline of its
-// own, for the time in which it logs in, that one holds.
+// own, for the time in which it logs in, that one holds. An end of the stream is an error as any other: at a bare EOF lib/pq
+// lets database/sql repeat the statement at once, while the server may still be at work on the first one, and the Store
+// would not know that it asks again.
 type patient struct {
 	net.Conn
 	patience time.Duration
@@ -116,7 +120,11 @@ func (p *patient) Read(b []byte) (int, error) {
 			return 0, err
 		}
 	}
-	return p.Conn.Read(b)
+	n, err := p.Conn.Read(b)
+	if errors.Is(err, io.EOF) && !p.login {
+		err = &net.OpError{Op: "read", Net: "tcp", Err: io.ErrUnexpectedEOF}
+	}
+	return n, err
 }
 
 func (p *patient) Write(b []byte) (int, error) {

@@ -1,6 +1,9 @@
 package dialect
 
 import (
+	"errors"
+	"io"
+	"net"
 	"slices"
 	"sync"
 	"testing"
@@ -278,5 +281,31 @@ func TestPostgresFenceStopsALateClaim(t *testing.T) {
 	}
 	if claims := claim(t, p, testQuota(10)); len(claims) != 3 {
 		t.Errorf("the next claim gave %d messages, want 3", len(claims))
+	}
+}
+
+// TestPostgresCutConnectionIsAnError sees that the end of a stream is no bare EOF, at which database/sql would send a claim
+// again behind the Store's back.
+func TestPostgresCutConnectionIsAnError(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		if theirs, err := listener.Accept(); err == nil {
+			_ = theirs.Close()
+		}
+		_ = listener.Close()
+	}()
+	ours, err := dialer{patience: time.Minute}.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = ours.Close() }()
+	_, err = ours.Read(make([]byte, 1))
+	var fault *net.OpError
+	if !errors.As(err, &fault) || errors.Is(err, io.EOF) {
+		t.Errorf("the error is %v, want one of the network", err)
 	}
 }

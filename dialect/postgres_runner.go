@@ -13,8 +13,8 @@ import (
 // prepares them once; behind a transaction pooler, which keeps no prepared statement and no setting, it sends each in a
 // transaction that begins with the settings.
 //
-// database/sql repeats a query on another connection when it finds that the one in hand was cut off, even after it was
-// sent. Every query of the Store bears that: a claim by its lease id, the others by their guards.
+// database/sql repeats a query on another connection when the server ended the one in hand before it answered. Every query
+// of the Store bears that: a claim by its lease id, the others by their guards.
 type runner struct {
 	db      *DB
 	pool    *sqlx.DB
