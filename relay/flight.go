@@ -73,7 +73,7 @@ func (r *Relay) deliverAll(f flight, chunk []Claim, bytes int) {
 		r.observe(Event{Kind: EventLost, Destination: f.dest.Name, RoutingKey: c.RoutingKey})
 		f.voidProbe()
 		r.land(f, c)
-		r.leases.closed(f.lease, 1)
+		r.close(f.lease, c)
 	}
 }
 
@@ -167,11 +167,15 @@ func (r *Relay) settle(f flight, c Claim, s Settlement) {
 }
 
 // land gives back the place that a message had at its destination.
-func (r *Relay) land(f flight, c Claim) {
-	f.dest.free(c.RoutingKey)
+func (r *Relay) land(f flight, c Claim) { f.dest.free(c.RoutingKey) }
+
+// close says that a message needs nothing more from this relay: its outcome is written, or it is no longer ours. Only then
+// may the next suspect be claimed, which might kill us.
+func (r *Relay) close(l *lease, c Claim) {
 	if c.Lapses > 0 {
 		r.lapsed.Add(-1)
 	}
+	r.leases.closed(l, 1)
 }
 
 func (f flight) voidProbe() {

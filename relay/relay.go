@@ -29,7 +29,7 @@ type Relay struct {
 
 	flights sync.WaitGroup // claimed messages on their way
 	movers  sync.WaitGroup // leases being reclaimed
-	lapsed  atomic.Int64   // messages in flight here that lapsed before
+	lapsed  atomic.Int64   // messages that lapsed before and are open here
 	wake    chan struct{}  // a destination has room again
 
 	seen   instant // when the database last answered

@@ -132,7 +132,7 @@ func (s *settler) write(ctx context.Context, batch []settling) {
 			events = s.r.told(events, it)
 		}
 		s.waiting.Add(-1)
-		s.r.leases.closed(it.lease, 1)
+		s.r.close(it.lease, it.claim)
 	}
 	s.r.observe(append(events, Event{Kind: EventSettle, Count: len(batch) - len(kept), Took: time.Since(began)})...)
 }

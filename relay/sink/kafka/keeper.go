@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
+	"github.com/eapache/go-resiliency/breaker"
+	"github.com/outboxd/outboxd/relay"
 )
 
 // How a producer is made, watched and ended.
@@ -42,6 +44,8 @@ type keeper struct {
 	known      chan struct{} // closed when current or trouble is set, while connecting
 	trouble    error         // of the last attempt to connect
 	told       time.Time     // when trouble was logged last
+
+	causes sync.Map // by topic the error that kept a record from going out last
 }
 
 func newKeeper(log *slog.Logger, alone bool, build func() (*producer, error)) *keeper {
@@ -62,7 +66,7 @@ func (k *keeper) send(ctx context.Context, r *record) verdict {
 		if errors.Is(err, errReplaced) {
 			continue
 		}
-		v := judge(err, t)
+		v := k.explain(err, t, judge(err, t))
 		if v.renew || err != nil && p.silent(k.silence) {
 			k.replace(p, v.Err)
 		}
@@ -71,6 +75,21 @@ func (k *keeper) send(ctx context.Context, r *record) verdict {
 		}
 		return v
 	}
+}
+
+// explain puts the words of the tries that failed into the verdict of one that sarama did not make because of them: that a
+// circuit breaker is open helps nobody.
+func (k *keeper) explain(err error, t try, v verdict) verdict {
+	if v.Kind != relay.KindUnsent {
+		return v
+	}
+	if !errors.Is(err, breaker.ErrBreakerOpen) {
+		k.causes.Store(t.topic, err)
+	} else if cause, known := k.causes.Load(t.topic); known {
+		before := judge(cause.(error), t)
+		v.Class, v.Err = before.Class, before.Err
+	}
+	return v
 }
 
 // get returns the producer. While the first attempt to connect is under way it waits; after one that failed, it returns
