@@ -49,6 +49,20 @@ routes:
 	return startRelay(t, config, []string{"OUTBOXD_DATABASE_URL=" + way.url})
 }
 
+// watcher starts a relay that takes no message of the tests, but takes back what others leave.
+func (s *spine) watcher(t *testing.T) {
+	t.Helper()
+	startRelay(t, fmt.Sprintf(`
+relay: {name: watcher, lease: %s}
+http: {listen: "off"}
+destinations:
+  out: {stdout: {}}
+routes:
+  - {match: nothing, to: out}
+`, s.lease), []string{"OUTBOXD_DATABASE_URL=" + s.url})
+	s.waitAlive(t, "watcher")
+}
+
 // waitAlive waits until a relay has told the others that it is there.
 func (s *spine) waitAlive(t *testing.T, name string) {
 	t.Helper()

@@ -1,0 +1,69 @@
+package integration
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+)
+
+// TestDatabaseAway: the database is away for two leases, for all relays at once, while one of them gets its sends
+// acknowledged. When it is back, nothing that the living relay holds is taken over, and nothing is sent again.
+func TestDatabaseAway(t *testing.T) {
+	t.Parallel()
+	away := map[string]func(p *proxy, away bool){
+		"refuses": (*proxy).setDown,
+		"silent":  (*proxy).setSilent,
+	}
+	for name, set := range away {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const lease = 2 * time.Second
+			s := newSpine(t, lease)
+			database, url := newPostgresProxy(t, s.url)
+			broker := newKafkaProxy(t)
+			holder := s.relay(t, "holder", at{url, broker.address()})
+			s.waitAlive(t, "holder")
+			sending := broker.hold(responses("Produce"))
+			n := scale(300)
+			s.insertOdd(t, n)
+			eventually(t, patience, func() error {
+				if got := len(readTopic(t, s.topic)); got != n {
+					return fmt.Errorf("%d records in the topic, want %d", got, n)
+				}
+				return nil
+			})
+			others, url := newPostgresProxy(t, s.url)
+			looks := others.count(answers(`FROM \(VALUES \(true\)\) AS answers`))
+			s.relay(t, "other", at{url, broker.address()})
+			eventually(t, patience, func() error {
+				if looks.n.Load() < 5 {
+					return errors.New("the other has not watched the lease for long")
+				}
+				return nil
+			})
+
+			for _, p := range []*proxy{database, others} {
+				set(p, true)
+			}
+			gone := time.Now()
+			sending.release()
+			<-time.After(2 * lease)
+			s.expect(t, n, "SELECT count(*) FROM outbox WHERE state = 'in_flight'")
+			s.insertOdd(t, n)
+			for _, p := range []*proxy{database, others} {
+				set(p, false)
+			}
+			back := time.Now()
+			s.waitDone(t, 2*n)
+			t.Logf("%s for %s, %d messages done %s after", name, back.Sub(gone).Round(time.Millisecond), 2*n, time.Since(back).Round(time.Millisecond))
+
+			expectTimes(t, s.delivered(t), 2*n, 1)
+			s.expect(t, 2*n, "SELECT count(*) FROM outbox WHERE attempts = 1 AND lapses = 0 AND unknown_since IS NULL")
+			s.expect(t, 0, "SELECT count(*) FROM outbox_attempt")
+			if code := holder.terminate(t); code != 0 {
+				t.Errorf("exit code %d after SIGTERM, want 0", code)
+			}
+		})
+	}
+}

@@ -1,0 +1,102 @@
+package integration
+
+import (
+	"database/sql"
+	"errors"
+	"testing"
+	"time"
+)
+
+// TestLockedRow: somebody's session locks one message in flight and one that is due, for a minute. These two wait; all
+// others are settled, new ones pass, and the lease is renewed: another relay, which watches it, takes nothing over.
+func TestLockedRow(t *testing.T) {
+	t.Parallel()
+	const lease = 3 * time.Second
+	s := newSpine(t, lease)
+	psql := s.session(t)
+	due := psql.lock(t, s.texts(t, "INSERT INTO outbox (type) VALUES ('order_paid') RETURNING id")[0])
+
+	broker := newKafkaProxy(t)
+	s.relay(t, "sender", at{s.url, broker.address()})
+	s.waitAlive(t, "sender")
+	sending := broker.hold(responses("Produce"))
+	n := scale(300)
+	s.insertOdd(t, n)
+	s.waitCount(t, patience, n, "SELECT count(*) FROM outbox WHERE state = 'in_flight'")
+	inFlight := psql.lock(t, s.texts(t, "SELECT id FROM outbox WHERE state = 'in_flight' ORDER BY seq LIMIT 1 OFFSET $1", n/2)[0])
+	locked := time.NewTimer(scaleDuration(time.Minute))
+	defer locked.Stop()
+	sending.release()
+	s.waitCount(t, patience, n-1, "SELECT count(*) FROM outbox WHERE state = 'done'")
+	s.watcher(t)
+
+	renewals := map[string]bool{}
+	var slowest time.Duration
+	done := n - 1
+	for held := true; held; {
+		began := time.Now()
+		s.exec(t, "INSERT INTO outbox (type) VALUES ('order_paid')")
+		done++
+		s.waitCount(t, patience, done, "SELECT count(*) FROM outbox WHERE state = 'done'")
+		slowest = max(slowest, time.Since(began))
+		renewals[s.texts(t, "SELECT renewed_at::text FROM outbox_lease JOIN outbox o USING (lease_id) WHERE o.id = $1", inFlight)[0]] = true
+		select {
+		case <-locked.C:
+			held = false
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	t.Logf("%d messages passed, the slowest in %s; the lease was seen renewed %d times",
+		done-n+1, slowest.Round(time.Millisecond), len(renewals)-1)
+	if len(renewals) < 3 {
+		t.Errorf("the lease of the locked message was seen with %d different renewed_at", len(renewals))
+	}
+	s.expectState(t, due, "pending")
+	s.expectState(t, inFlight, "in_flight")
+
+	psql.end(t)
+	s.waitDone(t, done+2)
+	expectTimes(t, s.delivered(t), done+2, 1)
+	s.expect(t, 0, "SELECT count(*) FROM outbox WHERE attempts <> 1 OR unknown_since IS NOT NULL")
+	s.expect(t, 0, "SELECT count(*) FROM outbox_attempt")
+}
+
+func (s *spine) expectState(t *testing.T, id, want string) {
+	t.Helper()
+	if got := s.texts(t, "SELECT state FROM outbox WHERE id = $1", id)[0]; got != want {
+		t.Errorf("the locked message %s is %s, want %s", id, got, want)
+	}
+}
+
+// session is a transaction that somebody forgot to end.
+type session struct{ *sql.Tx }
+
+func (s *spine) session(t *testing.T) session {
+	t.Helper()
+	tx, err := s.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := tx.Rollback(); err != nil && !errors.Is(err, sql.ErrTxDone) {
+			t.Error(err)
+		}
+	})
+	return session{tx}
+}
+
+// lock locks a message and returns its id.
+func (s session) lock(t *testing.T, id string) string {
+	t.Helper()
+	if _, err := s.ExecContext(t.Context(), "SELECT FROM outbox WHERE id = $1 FOR UPDATE", id); err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+func (s session) end(t *testing.T) {
+	t.Helper()
+	if err := s.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+}
