@@ -31,7 +31,11 @@ func kafkaClient(t *testing.T, options ...kgo.Opt) *kgo.Client {
 // newTopic makes a topic with this many partitions and settings ("name=value"), and deletes it at the end of the test.
 func newTopic(t *testing.T, partitions int32, settings ...string) string {
 	t.Helper()
-	name := unique("outboxd.test")
+	return newTopicNamed(t, unique("outboxd.test"), partitions, settings...)
+}
+
+func newTopicNamed(t *testing.T, name string, partitions int32, settings ...string) string {
+	t.Helper()
 	topic := kmsg.NewCreateTopicsRequestTopic()
 	topic.Topic, topic.NumPartitions, topic.ReplicationFactor = name, partitions, 1
 	for _, s := range settings {
