@@ -95,6 +95,20 @@ func TestListPages(t *testing.T) {
 	}
 }
 
+// TestListOfFewAmongMany holds that a filter which fits few messages goes on behind what one look reads.
+func TestListOfFewAmongMany(t *testing.T) {
+	t.Parallel()
+	s := migrated(t)
+	for range 2 {
+		s.insert(3, "orders", "rare")
+		s.insert(11000, "orders", "order_paid")
+	}
+	code, stdout, stderr := cli(t, s.env(), "list", "--type", "rare", "--limit", "4", "-o", "jsonl")
+	if code != exitOK || strings.Count(stdout, "\n") != 4 || !strings.Contains(stderr, "--cursor ") {
+		t.Errorf("exit %d, %s: %s", code, stdout, stderr)
+	}
+}
+
 func TestEmptyLists(t *testing.T) {
 	t.Parallel()
 	s := migrated(t)

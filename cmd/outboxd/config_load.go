@@ -2,10 +2,13 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"strings"
 )
+
+const maxConfig = 1 << 20
 
 // loaded is a configuration with the place that each value came from.
 type loaded struct {
@@ -22,9 +25,9 @@ type loaded struct {
 func load(file string, env lookup) (*loaded, error) {
 	l := &loaded{config: defaultConfig(), file: file, decoder: &decoder{}, origins: map[string]string{}}
 	if file != "" {
-		text, err := os.ReadFile(file)
+		text, err := readConfig(file)
 		if err != nil {
-			return l, &configError{problems: problems{{text: fileError(err).Error()}}}
+			return l, &configError{problems: problems{{text: err.Error()}}}
 		}
 		l.decoder = decode(text, &l.config)
 		l.problems = l.decoder.problems
@@ -35,6 +38,23 @@ func load(file string, env lookup) (*loaded, error) {
 		return l, &configError{file: file, problems: l.problems}
 	}
 	return l, nil
+}
+
+// readConfig reads a file of at most maxConfig bytes: another one is not a configuration.
+func readConfig(name string) ([]byte, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, fileError(err)
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxConfig+1))
+	switch {
+	case err != nil:
+		return nil, fileError(err)
+	case len(text) > maxConfig:
+		return nil, fmt.Errorf("%s is larger than 1 MiB: it is no configuration of outboxd", name)
+	}
+	return text, nil
 }
 
 // fail notes a mistake at a key's path: with its place in the file, or that of the nearest section around it, or with the

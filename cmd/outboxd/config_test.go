@@ -151,6 +151,8 @@ func TestEnvironmentMistakes(t *testing.T) {
 			want: "OUTBOXD_KAFKA_BROKERS: it makes a destination and a route only where the file has none; unset it and OUTBOXD_KAFKA_TOPIC, or take destinations and routes out of the file\n",
 		},
 		"no such file": {file: "testdata/none.yaml", want: "cannot read testdata/none.yaml: no such file or directory\n"},
+		"endless file": {file: "/dev/zero", want: "/dev/zero is larger than 1 MiB: it is no configuration of outboxd\n"},
+		"folder":       {file: "testdata", want: "cannot read testdata: is a directory\n"},
 		"nothing to do": {
 			env:  []string{"OUTBOXD_DATABASE_URL=postgres://h/d"},
 			want: "destinations: there is none; name one in the file, or set OUTBOXD_KAFKA_BROKERS\n",
