@@ -20,8 +20,10 @@ type destination struct {
 }
 
 func newDestination(d Destination, freed func()) *destination {
-	return &destination{Destination: d, freed: freed, whole: newBreaker(d.Breaker), keys: map[string]*breaker{},
-		changed: make(chan struct{})}
+	return &destination{
+		Destination: d, freed: freed, whole: newBreaker(d.Breaker), keys: map[string]*breaker{},
+		changed: make(chan struct{}),
+	}
 }
 
 // breakers are those that a message of the routing key has to pass.

@@ -101,8 +101,10 @@ func (r *Relay) deliver(f flight, m *Message) {
 	if !hangs {
 		r.land(f, m.Claim)
 	}
-	r.observe(Event{Kind: EventSend, Destination: f.dest.Name, RoutingKey: m.RoutingKey, Type: m.Type, Outcome: outcome.Kind,
-		Class: outcome.Class, Took: t.Took})
+	r.observe(Event{
+		Kind: EventSend, Destination: f.dest.Name, RoutingKey: m.RoutingKey, Type: m.Type, Outcome: outcome.Kind,
+		Class: outcome.Class, Took: t.Took,
+	})
 	r.settle(f, m.Claim, Decide(t))
 }
 

@@ -17,10 +17,11 @@ import (
 	"time"
 
 	"github.com/IBM/sarama"
-	"github.com/outboxd/outboxd/relay"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/outboxd/outboxd/relay"
 )
 
 const password = "s3cret-of-the-test"
@@ -71,8 +72,10 @@ func TestMechanismThatTheBrokerDoesNotHave(t *testing.T) {
 func TestNoRightToProduceIdempotently(t *testing.T) {
 	t.Parallel()
 	cluster := newCluster(t)
-	fault := cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.InitProducerID}, Err: kerr.ClusterAuthorizationFailed,
-		TopLevel: true, Count: -1})
+	fault := cluster.Fault(kfake.Fault{
+		Keys: []kmsg.Key{kmsg.InitProducerID}, Err: kerr.ClusterAuthorizationFailed,
+		TopLevel: true, Count: -1,
+	})
 	sink := newSink(t, cluster.ListenAddrs(), nil)
 	o := sink.Send(within(t, generous), newMessage("orders", "a"))
 	wantKind(t, o, relay.KindUnsent, "auth", "IDEMPOTENT_WRITE")
@@ -171,7 +174,8 @@ func TestTLS(t *testing.T) {
 	known.AddCert(client.Leaf)
 	_, strangerFile, strangerKey := selfSigned(t)
 	cluster := newCluster(t, kfake.TLS(&tls.Config{
-		Certificates: []tls.Certificate{server}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: known}))
+		Certificates: []tls.Certificate{server}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: known,
+	}))
 	cases := []struct {
 		name  string
 		tls   TLS

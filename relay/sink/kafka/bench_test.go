@@ -8,8 +8,9 @@ import (
 	"time"
 
 	"github.com/IBM/sarama"
-	"github.com/outboxd/outboxd/relay"
 	"github.com/twmb/franz-go/pkg/kfake"
+
+	"github.com/outboxd/outboxd/relay"
 )
 
 // underWay is how many Sends the benchmark has in flight, as a relay has with a few batches.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/IBM/sarama"
+
 	"github.com/outboxd/outboxd/relay"
 )
 
@@ -23,8 +24,11 @@ func TestValidate(t *testing.T) {
 	}{
 		{"the least", Config{Brokers: remote}, nil},
 		{"nothing", Config{}, []string{"kafka.brokers: is empty"}},
-		{"several at once", Config{Brokers: []string{"kafka", ":1", "a:0", "a:99999"}, Topic: "{id}", Compression: "rar", Version: "x"},
-			[]string{`brokers: "kafka" is not`, `":1"`, `"a:0"`, `"a:99999"`, "topic", "version", "compression"}},
+		{
+			"several at once",
+			Config{Brokers: []string{"kafka", ":1", "a:0", "a:99999"}, Topic: "{id}", Compression: "rar", Version: "x"},
+			[]string{`brokers: "kafka" is not`, `":1"`, `"a:0"`, `"a:99999"`, "topic", "version", "compression"},
+		},
 		{"old version", Config{Brokers: local, Version: "0.10.2.0"}, []string{"0.11.0.0"}},
 		{"topic never legal", Config{Brokers: local, Topic: ".."}, []string{"topic", "no legal name"}},
 		{"topic with blanks", Config{Brokers: local, Topic: "a {type}"}, []string{"topic"}},
@@ -82,7 +86,7 @@ func TestSettings(t *testing.T) {
 		"lz4":                  s.Producer.Compression == sarama.CompressionLZ4,
 		"tail of a batch":      s.Producer.Flush.Frequency > 0,
 		"our limit":            s.Producer.MaxMessageBytes == DefaultMaxMessageBytes,
-		"ends before we do":    (retries+1)*(netTimeout) <= DefaultTimeout,
+		"ends before we do":    (retries+1)*netTimeout <= DefaultTimeout,
 		"keys as Java's":       samePartitioner(s.Producer.Partitioner, sarama.NewMurmur2Partitioner),
 		"no certificate asked": !s.Net.TLS.Enable && !s.Net.SASL.Enable,
 	}

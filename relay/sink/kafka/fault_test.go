@@ -6,10 +6,11 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/outboxd/outboxd/relay"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/outboxd/outboxd/relay"
 )
 
 func TestCodesOverTheWire(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/IBM/sarama"
+
 	"github.com/outboxd/outboxd/relay"
 )
 

@@ -8,10 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/outboxd/outboxd/relay"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"go.uber.org/goleak"
+
+	"github.com/outboxd/outboxd/relay"
 )
 
 // TestMain lets sarama's circuit breaker sleep to the end of its 10 s; everything else has to be gone.

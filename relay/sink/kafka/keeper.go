@@ -10,6 +10,7 @@ import (
 
 	"github.com/cenkalti/backoff/v4"
 	"github.com/eapache/go-resiliency/breaker"
+
 	"github.com/outboxd/outboxd/relay"
 )
 

@@ -6,8 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/outboxd/outboxd/relay"
 	"github.com/twmb/franz-go/pkg/kfake"
+
+	"github.com/outboxd/outboxd/relay"
 )
 
 // freePort is a port on which nobody listens now.

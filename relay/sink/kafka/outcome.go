@@ -13,6 +13,7 @@ import (
 
 	"github.com/IBM/sarama"
 	"github.com/eapache/go-resiliency/breaker"
+
 	"github.com/outboxd/outboxd/relay"
 )
 
@@ -85,7 +86,8 @@ func judge(err error, t try) verdict {
 		return verdict{suspect: true}
 	}
 	return verdict{renew: r.renew, Outcome: relay.Outcome{
-		Kind: r.kind, Reason: r.reason, Class: r.class, Wide: r.wide, Err: t.describe(text, r)}}
+		Kind: r.kind, Reason: r.reason, Class: r.class, Wide: r.wide, Err: t.describe(text, r),
+	}}
 }
 
 // codeOf finds the broker's code in err. Where a broker explains why it refuses to authenticate, sarama 1.61.1 wraps the
@@ -94,8 +96,10 @@ func codeOf(err error) (code sarama.KError, ok bool) {
 	if errors.As(err, &code) {
 		return code, true
 	}
-	for _, code := range []sarama.KError{sarama.ErrSASLAuthenticationFailed, sarama.ErrIllegalSASLState,
-		sarama.ErrUnsupportedSASLMechanism} {
+	for _, code := range []sarama.KError{
+		sarama.ErrSASLAuthenticationFailed, sarama.ErrIllegalSASLState,
+		sarama.ErrUnsupportedSASLMechanism,
+	} {
 		if errors.Is(err, code) {
 			return code, true
 		}
@@ -133,11 +137,15 @@ func codeRule(code sarama.KError) rule {
 		sarama.ErrDelegationTokenAuthorizationFailed, sarama.ErrDelegationTokenExpired:
 		return rule{kind: relay.KindUnsent, class: classAuth, wide: true, mend: "check the destination's sasl settings"}
 	case sarama.ErrMessageSizeTooLarge, sarama.ErrMessageSetSizeTooLarge:
-		return rule{kind: relay.KindFail, reason: relay.TooLarge, class: classTooLarge,
-			mend: "send less, or raise max.message.bytes of the topic"}
+		return rule{
+			kind: relay.KindFail, reason: relay.TooLarge, class: classTooLarge,
+			mend: "send less, or raise max.message.bytes of the topic",
+		}
 	case sarama.ErrInvalidRecord:
-		return rule{kind: relay.KindFail, reason: relay.Rejected, class: classInvalid,
-			mend: "a compacted topic wants a key; otherwise see the broker's log"}
+		return rule{
+			kind: relay.KindFail, reason: relay.Rejected, class: classInvalid,
+			mend: "a compacted topic wants a key; otherwise see the broker's log",
+		}
 	case sarama.ErrThrottlingQuotaExceeded:
 		return rule{kind: relay.KindRetry, class: classThrottled}
 	case sarama.ErrOutOfOrderSequenceNumber, sarama.ErrUnknownProducerID, sarama.ErrInvalidProducerEpoch,

@@ -13,6 +13,7 @@ import (
 
 	"github.com/IBM/sarama"
 	"github.com/eapache/go-resiliency/breaker"
+
 	"github.com/outboxd/outboxd/relay"
 )
 

@@ -5,8 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/outboxd/outboxd/relay"
 	"github.com/twmb/franz-go/pkg/kfake"
+
+	"github.com/outboxd/outboxd/relay"
 )
 
 // TestKeysLandWhereJavaPutsThem sends keys whose murmur2 hash the tests of Kafka's Java client name, with the sign bit

@@ -36,8 +36,10 @@ type producer struct {
 
 // newProducer connects. It can take as long as sarama's own time-outs allow.
 func newProducer(brokers []string, settings sarama.Config) (*producer, error) {
-	p := &producer{wire: newWire(settings.Net.DialTimeout), made: time.Now(),
-		queued: make(chan struct{}, 1), quit: make(chan struct{}), moved: make(chan struct{}), drained: make(chan struct{})}
+	p := &producer{
+		wire: newWire(settings.Net.DialTimeout), made: time.Now(),
+		queued: make(chan struct{}, 1), quit: make(chan struct{}), moved: make(chan struct{}), drained: make(chan struct{}),
+	}
 	settings.Net.Proxy.Enable, settings.Net.Proxy.Dialer = true, p.wire
 	var err error
 	if p.client, err = sarama.NewClient(brokers, &settings); err != nil {

@@ -8,10 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/outboxd/outboxd/relay"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/outboxd/outboxd/relay"
 )
 
 // TestConnectionLostInMidSend has a broker that takes records and drops the connection: they may be in its log.
@@ -147,8 +148,10 @@ func TestReplacedUnderLoad(t *testing.T) {
 	cluster := newCluster(t)
 	sink := newSink(t, cluster.ListenAddrs(), nil)
 	var n int
-	cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.OutOfOrderSequenceNumber, Count: -1,
-		When: func(kmsg.Request) bool { n++; return n%5 == 0 }})
+	cluster.Fault(kfake.Fault{
+		Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.OutOfOrderSequenceNumber, Count: -1,
+		When: func(kmsg.Request) bool { n++; return n%5 == 0 },
+	})
 	var sends sync.WaitGroup
 	var mu sync.Mutex
 	done := map[string]string{} // place by id

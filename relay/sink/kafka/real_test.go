@@ -7,9 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/outboxd/outboxd/relay"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/outboxd/outboxd/relay"
 )
 
 // newTopic creates a topic on a real cluster, to be deleted at the end, by a client that is not ours.

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/IBM/sarama"
+
 	"github.com/outboxd/outboxd/relay"
 )
 

@@ -69,8 +69,14 @@ func TestHeaders(t *testing.T) {
 	const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	m := newMessage("orders", "id-1")
 	m.WireKey, m.SchemaVersion, m.Traceparent = "wire-1", 3, trace
-	m.Headers = []relay.Header{{Name: "Content-Type", Value: "x"}, {Name: "a", Value: ""}, {Name: "id", Value: "forged"},
-		{Name: "tracestate", Value: "k=v"}, {Name: "webhook-id", Value: "x"}, {Name: "ß", Value: "\x00"}}
+	m.Headers = []relay.Header{
+		{Name: "Content-Type", Value: "x"},
+		{Name: "a", Value: ""},
+		{Name: "id", Value: "forged"},
+		{Name: "tracestate", Value: "k=v"},
+		{Name: "webhook-id", Value: "x"},
+		{Name: "ß", Value: "\x00"},
+	}
 	wantKind(t, sink.Send(within(t, generous), m), relay.KindDone, "")
 	bare := newMessage("orders", "id-2")
 	bare.ContentType, bare.Traceparent = "", "00-not a trace"

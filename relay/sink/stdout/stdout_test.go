@@ -13,15 +13,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/outboxd/outboxd/relay"
 	"go.uber.org/goleak"
+
+	"github.com/outboxd/outboxd/relay"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func newMessage(id string) *relay.Message {
-	return &relay.Message{Claim: relay.Claim{ID: id, Type: "order_placed", SchemaVersion: 1}, WireKey: id,
-		ContentType: "application/json"}
+	return &relay.Message{
+		Claim: relay.Claim{ID: id, Type: "order_placed", SchemaVersion: 1}, WireKey: id,
+		ContentType: "application/json",
+	}
 }
 
 func closed(t *testing.T, s *Sink) {
