@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/goccy/go-yaml"
 
@@ -95,7 +96,7 @@ func (l *loaded) destination(name string, d destinationConfig, p parts) (relay.D
 	case d.Kafka != nil:
 		rd.PerKey = true
 		rd.Width = orElse(d.Width, kafkaWidth)
-		rd.Sink, err = l.kafkaSink(join("destinations", name)+".kafka", d.Kafka, p)
+		rd.Sink, err = l.kafkaSink(name, d.Kafka, p)
 	case d.Stdout != nil:
 		rd.Width = orElse(d.Width, stdoutWidth)
 		rd.Sink = stdout.New(p.out)
@@ -103,8 +104,10 @@ func (l *loaded) destination(name string, d destinationConfig, p parts) (relay.D
 	return rd, err
 }
 
-func (l *loaded) kafkaSink(path string, k *kafkaConfig, p parts) (relay.Sink, error) {
+func (l *loaded) kafkaSink(name string, k *kafkaConfig, p parts) (relay.Sink, error) {
+	path := join("destinations", name) + ".kafka"
 	c := k.sink()
+	c.Timeout = l.longestTimeout(name)
 	if k.SASL != nil {
 		password, err := k.SASL.source().read(p.env)
 		if err != nil {
@@ -119,6 +122,21 @@ func (l *loaded) kafkaSink(path string, k *kafkaConfig, p parts) (relay.Sink, er
 		return nil, &configError{file: l.file, problems: l.problems}
 	}
 	return sink, nil
+}
+
+// longestTimeout is that of all policies of a destination: its sink must not give up before any of them.
+func (l *loaded) longestTimeout(name string) (longest time.Duration) {
+	for i := range l.config.Routes {
+		r := &l.config.Routes[i]
+		if r.To != name {
+			continue
+		}
+		longest = max(longest, l.policy(r, "").Timeout)
+		for kind := range r.Types {
+			longest = max(longest, l.policy(r, kind).Timeout)
+		}
+	}
+	return longest
 }
 
 // sink is the sink's configuration without the password.

@@ -34,8 +34,16 @@ func (l *loaded) check() {
 		l.fail("log.level", "wants debug, info, warn or error")
 	}
 	l.oneOf("log.format", c.Log.Format, "auto", "text", "json")
+	prints := ""
 	for _, name := range slices.Sorted(maps.Keys(c.Destinations)) {
 		l.checkDestination(join("destinations", name), c.Destinations[name])
+		if c.Destinations[name].Stdout == nil {
+			continue
+		}
+		if prints != "" {
+			l.fail(join("destinations", name), "there is one standard output, and %s writes to it; route to that", prints)
+		}
+		prints = name
 	}
 	for i := range c.Routes {
 		l.checkRoute(fmt.Sprintf("routes[%d]", i), &c.Routes[i])

@@ -93,6 +93,9 @@ func TestWholeConfiguration(t *testing.T) {
 	if timeout := rc.Routes[2].Policy.Timeout; timeout != 20*time.Second {
 		t.Errorf("the destination's timeout does not reach the route: %s", timeout)
 	}
+	if longest := l.longestTimeout("orders"); longest != 20*time.Second {
+		t.Errorf("the sink gives up after %s", longest)
+	}
 	if k := l.config.Destinations["orders"].Kafka.sink(); k.Version != "3.6.0" || k.ClientID != "shop" || k.Compression != "zstd" ||
 		k.MaxMessageBytes != 1048576 || !k.TombstoneOnEmpty || k.TLS.ServerName != "kafka.internal" || k.SASL.Username != "shop" {
 		t.Errorf("kafka: %+v", k)
