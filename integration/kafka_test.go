@@ -57,6 +57,10 @@ func newTopicNamed(t *testing.T, name string, partitions int32, settings ...stri
 		t.Fatalf("make topic %s: %v", name, err)
 	}
 	t.Cleanup(func() { deleteTopic(t, name) })
+	eventually(t, patience, func() error { // a broker may hear of it later than who made it
+		_, err := endsOf(t.Context(), client, name)
+		return err
+	})
 	return name
 }
 
@@ -78,16 +82,24 @@ func deleteTopic(t *testing.T, name string) {
 // topicEnds are the offsets behind the last record of each partition.
 func topicEnds(t *testing.T, client *kgo.Client, topic string) map[int32]int64 {
 	t.Helper()
+	ends, err := endsOf(t.Context(), client, topic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ends
+}
+
+func endsOf(ctx context.Context, client *kgo.Client, topic string) (map[int32]int64, error) {
 	meta := kmsg.NewPtrMetadataRequest()
 	asked := kmsg.NewMetadataRequestTopic()
 	asked.Topic = &topic
 	meta.Topics = append(meta.Topics, asked)
-	found, err := meta.RequestWith(t.Context(), client)
+	found, err := meta.RequestWith(ctx, client)
 	if err == nil {
 		err = kerr.ErrorForCode(found.Topics[0].ErrorCode)
 	}
 	if err != nil {
-		t.Fatalf("look up topic %s: %v", topic, err)
+		return nil, fmt.Errorf("look up topic %s: %w", topic, err)
 	}
 
 	ends := map[int32]int64{}
@@ -101,18 +113,18 @@ func topicEnds(t *testing.T, client *kgo.Client, topic string) map[int32]int64 {
 		of.Partitions = append(of.Partitions, end)
 	}
 	list.Topics = append(list.Topics, of)
-	for _, shard := range client.RequestSharded(t.Context(), list) {
+	for _, shard := range client.RequestSharded(ctx, list) {
 		if shard.Err != nil {
-			t.Fatalf("list the offsets of %s: %v", topic, shard.Err)
+			return nil, fmt.Errorf("list the offsets of %s: %w", topic, shard.Err)
 		}
 		for _, p := range shard.Resp.(*kmsg.ListOffsetsResponse).Topics[0].Partitions {
 			if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
-				t.Fatalf("list the offsets of %s, partition %d: %v", topic, p.Partition, err)
+				return nil, fmt.Errorf("list the offsets of %s, partition %d: %w", topic, p.Partition, err)
 			}
 			ends[p.Partition] = p.Offset
 		}
 	}
-	return ends
+	return ends, nil
 }
 
 // readTopic returns all records that the topic holds now.
