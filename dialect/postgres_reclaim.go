@@ -27,17 +27,19 @@ func (p *Postgres) Take(ctx context.Context, lease relay.Lease) (was string, ok 
 }
 
 // What is in flight under a lease, as long as the lease is ours: nobody may move messages by a lease that was taken from
-// him. No lock is held on the lease row meanwhile. $1 lease, $2 relay, $3 whose it was.
+// him. No lock is held on the lease row meanwhile. A claim that is later than now was made before
+// the clock stepped back. $1 lease, $2 relay, $3 whose it was.
 const postgresMove = `
 WITH l AS MATERIALIZED (
-  SELECT claimed_at, ids FROM /*schema.*/outbox_lease WHERE lease_id = $1::bigint AND relay = $2::text),
+  SELECT least(claimed_at, now()) AS claimed_at, ids FROM /*schema.*/outbox_lease
+  WHERE lease_id = $1::bigint AND relay = $2::text),
 k AS MATERIALIZED (
   SELECT id FROM /*schema.*/outbox
   WHERE id = ANY (ARRAY(SELECT unnest(ids) FROM l)) AND lease_id = $1::bigint AND state = 'in_flight'
   ORDER BY id FOR NO KEY UPDATE SKIP LOCKED),
 u AS (
   UPDATE /*schema.*/outbox o SET state = 'pending', due_at = (SELECT claimed_at FROM l), lease_id = -1,
-    lapses = o.lapses + 1, unknown_since = coalesce(o.unknown_since, (SELECT claimed_at FROM l))
+    lapses = least(o.lapses + 1::bigint, 2147483647), unknown_since = coalesce(o.unknown_since, (SELECT claimed_at FROM l))
   WHERE o.id = ANY (ARRAY(SELECT id FROM k)) AND o.lease_id = $1::bigint AND o.state = 'in_flight'
   RETURNING o.id, o.replays, o.attempts)
 INSERT INTO /*schema.*/outbox_attempt (message_id, life, attempt, relay, started_at, duration, outcome)
@@ -73,8 +75,8 @@ FROM /*schema.*/outbox o WHERE o.id >= $1::uuid AND (o.id > $1::uuid OR $2::bool
 // $2 leases.
 const postgresAdopt = postgresUnlocked + `,
 u AS (
-  UPDATE /*schema.*/outbox o SET state = 'pending', due_at = now(), lease_id = -1, lapses = o.lapses + 1,
-    unknown_since = coalesce(o.unknown_since, o.created_at)
+  UPDATE /*schema.*/outbox o SET state = 'pending', due_at = now(), lease_id = -1,
+    lapses = least(o.lapses + 1::bigint, 2147483647), unknown_since = coalesce(o.unknown_since, o.created_at)
   WHERE o.id = ANY (ARRAY(SELECT id FROM k)) AND ` + postgresGuard + `
   RETURNING o.id, o.replays, o.attempts, o.created_at)
 INSERT INTO /*schema.*/outbox_attempt (message_id, life, attempt, relay, started_at, duration, outcome)

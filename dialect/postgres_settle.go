@@ -3,6 +3,7 @@ package dialect
 import (
 	"cmp"
 	"context"
+	"fmt"
 
 	"github.com/jmoiron/sqlx"
 
@@ -33,7 +34,7 @@ UPDATE /*schema.*/outbox o SET` + postgresDone + `
 WHERE o.id = ANY (ARRAY(SELECT id FROM k)) AND ` + postgresGuard
 
 const postgresDone = `
-  state = 'done', attempts = o.attempts + 1, lapses = 0, done_at = now(),
+  state = 'done', attempts = least(o.attempts + 1::bigint, 2147483647), lapses = 0, done_at = now(),
   result = nullif(($3::text[])[width_bucket(o.id, $1::uuid[])], '')`
 
 // All that is more than a done with a short answer. $1 ids, $2 leases, $3 relay, $4 outcomes, $5 states, $6 delays,
@@ -54,8 +55,8 @@ const postgresSettled = `
   (state, due_at, attempts, lapses, unknown_since, reason, error_class, last_error, result,
    done_at, failed_at, resolved_at) = (
     SELECT s, CASE WHEN s = 'pending' THEN clock_timestamp() + ($6::bigint[])[i] * interval '1 microsecond' END,
-      o.attempts + ($7::int[])[i],
-      CASE ($8::int[])[i] WHEN 0 THEN 0 ELSE o.lapses + ($8::int[])[i] - 1 END,
+      least(o.attempts + ($7::bigint[])[i], 2147483647),
+      CASE ($8::bigint[])[i] WHEN 0 THEN 0 ELSE least(o.lapses + ($8::bigint[])[i] - 1, 2147483647) END,
       CASE ($9::int[])[i] WHEN 0 THEN o.unknown_since
         ELSE coalesce(o.unknown_since, clock_timestamp() - ($15::bigint[])[i] * interval '1 microsecond') END,
       nullif(($10::text[])[i], ''),
@@ -84,17 +85,20 @@ func (p *Postgres) Settle(ctx context.Context, settlements []relay.Settlement) (
 	}
 	done, rest := all.split()
 	unsettled, err := p.settle(ctx, "settle_done", done, batch.doneArguments)
-	if err != nil && !refused(err) {
+	if err != nil {
 		return nil, err
 	}
-	more, restErr := p.settle(ctx, "settle", rest, func(b batch) []any { return b.arguments(p.relay) })
-	return append(unsettled, more...), cmp.Or(err, restErr)
+	more, err := p.settle(ctx, "settle", rest, func(b batch) []any { return b.arguments(p.relay) })
+	if err != nil {
+		return nil, err
+	}
+	return append(unsettled, more...), nil
 }
 
 // settle writes a batch by the statement of that name, and tells what was not written. Where a lock is in the way it goes
 // on with the second form. A text that the database refuses is written in plain characters: no outcome may be lost by what
-// a destination said. What it refuses still, it refuses because of one row, edited by hand or watched by somebody's
-// trigger: the others are found by halves and written.
+// a destination said. What it refuses still, it refuses because of one row, such as one that somebody's trigger watches:
+// the others are found by halves and written, and that row is left for later.
 func (p *Postgres) settle(ctx context.Context, name string, b batch, arguments func(batch) []any) ([]relay.Unsettled, error) {
 	if len(b) == 0 {
 		return nil, nil
@@ -111,6 +115,10 @@ func (p *Postgres) settle(ctx context.Context, name string, b batch, arguments f
 		first, err1 := p.settle(ctx, name, b[:len(b)/2], arguments)
 		second, err2 := p.settle(ctx, name, b[len(b)/2:], arguments)
 		return append(first, second...), cmp.Or(err1, err2)
+	}
+	if refused(err) {
+		err = fmt.Errorf("message %s: %w", b[0].ID, err)
+		return []relay.Unsettled{{Settlement: b[0].settlement, Why: relay.Refused, Err: err}}, nil
 	}
 	if err != nil || written == int64(len(b)) {
 		return nil, err

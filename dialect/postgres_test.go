@@ -164,13 +164,15 @@ func TestPostgresSettlesTextsOfAnotherEncoding(t *testing.T) {
 	}
 }
 
-// TestPostgresOneBadRowBlocksNoOther edits rows by hand into what no relay would write.
+// TestPostgresOneBadRowBlocksNoOther has rows by hand that no relay would write, and one that a trigger watches.
 func TestPostgresOneBadRowBlocksNoOther(t *testing.T) {
 	t.Parallel()
 	b := newServer(t, false).backend(t)
 	p := b.postgres("a")
 	id := b.Insert(slices.Repeat([]relaytest.Seed{{Type: orders}}, 20)...)
-	b.exec(t, "UPDATE outbox SET attempts = 2147483647 WHERE id = $1", id[7])
+	b.exec(t, "UPDATE outbox SET attempts = 2147483647 WHERE id = $1", id[6])
+	b.exec(t, `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no'; END $$`)
+	b.exec(t, "CREATE TRIGGER refuse BEFORE UPDATE ON outbox FOR EACH ROW WHEN (OLD.state = 'in_flight' AND OLD.id = '"+id[7]+"') EXECUTE FUNCTION refuse()")
 	b.exec(t, "UPDATE outbox SET created_at = '0001-01-01', unknown_since = '0001-01-01' WHERE id = $1", id[8])
 	claims := claim(t, p, testQuota(20))
 	if len(claims) != 20 || claims[8].Age < 200*365*24*time.Hour || claims[8].UnknownFor < 200*365*24*time.Hour {
@@ -179,15 +181,18 @@ func TestPostgresOneBadRowBlocksNoOther(t *testing.T) {
 	settlements := settleDone(claims)
 	settlements[19] = relay.Decide(relay.Try{Claim: claims[19], Outcome: relay.Outcome{Kind: relay.KindDone, Answer: "long"}})
 	for range 2 {
-		_, err := p.Settle(t.Context(), settlements)
-		if err == nil || !strings.Contains(err.Error(), "SQLSTATE 22003") {
-			t.Errorf("Settle gives %v, want the error of the row that counts too high", err)
+		back, err := p.Settle(t.Context(), settlements)
+		if err != nil || len(back) != 1 || back[0].Why != relay.Refused || !strings.Contains(back[0].Err.Error(), id[7]+": settle_done: ") {
+			t.Errorf("Settle gives %v, %v, want the row that a trigger watches refused", back, err)
 		}
 	}
 	var inFlight []string
 	b.read(&inFlight, "SELECT id FROM outbox WHERE state <> 'done'")
 	if !slices.Equal(inFlight, id[7:8]) {
 		t.Errorf("%v are not done, want %s alone", inFlight, id[7])
+	}
+	if n := b.Row(id[6]).Attempts; n != 2147483647 {
+		t.Errorf("%d attempts after the most that there can be", n)
 	}
 }
 

@@ -28,10 +28,13 @@ type settling struct {
 type settler struct {
 	r       *Relay
 	in      chan settling
-	waiting atomic.Int64 // outcomes that are not written yet
+	turn    chan struct{} // held by the writer that gathers: two at once would share a batch
+	waiting atomic.Int64  // outcomes that are not written yet
 }
 
-func newSettler(r *Relay) *settler { return &settler{r: r, in: make(chan settling, settleGate)} }
+func newSettler(r *Relay) *settler {
+	return &settler{r: r, in: make(chan settling, settleGate), turn: make(chan struct{}, 1)}
+}
 
 func (s *settler) add(it settling) {
 	s.waiting.Add(1)
@@ -44,7 +47,9 @@ func (s *settler) congested() bool { return s.waiting.Load() >= settleGate }
 // run writes until ctx ends. It is one of settleWriters.
 func (s *settler) run(ctx context.Context) {
 	for {
+		s.turn <- struct{}{}
 		batch := s.gather(ctx)
+		<-s.turn
 		if len(batch) == 0 {
 			return
 		}
@@ -98,7 +103,8 @@ func apart(batch []settling) [][]settling {
 }
 
 // write writes one batch, again and again while the database is away: what was acknowledged must not be forgotten. What
-// somebody else locks is tried later by itself, so that one row in somebody's psql stops only itself.
+// somebody else locks, or what the database refuses for one row alone, is tried later by itself, so that one row in
+// somebody's psql or one that a trigger watches stops only itself.
 func (s *settler) write(ctx context.Context, batch []settling) {
 	settlements := make([]Settlement, len(batch))
 	for i, it := range batch {
@@ -117,12 +123,15 @@ func (s *settler) write(ctx context.Context, batch []settling) {
 	why := make(map[string]Why, len(kept))
 	for _, u := range kept {
 		why[u.Row().ID] = u.Why
+		if u.Why == Refused {
+			s.r.faults.log(s.r.log, "settle", u.Err)
+		}
 	}
 	events := make([]Event, 0, len(batch)+1)
 	for _, it := range batch {
 		reason, unsettled := why[it.claim.ID]
 		switch {
-		case unsettled && reason == Locked:
+		case unsettled && reason != Lost:
 			time.AfterFunc(lockedWait, func() { s.again(ctx, it) })
 			continue
 		case unsettled:
@@ -137,7 +146,7 @@ func (s *settler) write(ctx context.Context, batch []settling) {
 	s.r.observe(append(events, Event{Kind: EventSettle, Count: len(batch) - len(kept), Took: time.Since(began)})...)
 }
 
-// again puts a settlement whose row was locked back into the queue.
+// again puts a settlement that could not be written yet back into the queue.
 func (s *settler) again(ctx context.Context, it settling) {
 	select {
 	case s.in <- it:

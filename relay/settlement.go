@@ -62,15 +62,17 @@ func (r Row) Recorded() bool { return r.Went && (r.What != WhatDone || r.Answer 
 type Unsettled struct {
 	Settlement
 	Why Why
+	Err error // of Refused: what the database said
 }
 
 // Why says why a settlement was not written.
 type Why int
 
-// A lock passes; a lost lease does not.
+// A lock passes, and a refusal may; a lost lease does not.
 const (
-	Locked Why = iota // another session holds the row: try again later
-	Lost              // the message is under another lease, or is gone: nothing was changed, and nothing will be
+	Locked  Why = iota // another session holds the row: try again later
+	Refused            // a constraint or a trigger refuses this row alone: a person has to mend it, try again later
+	Lost               // the message is under another lease, or is gone: nothing was changed, and nothing will be
 )
 
 // Release gives a message back of which nothing went out, at a stop or before its lease ends: due now, nothing counted.

@@ -17,7 +17,7 @@ type Store interface {
 	// Load reads what is to be sent, without locks. A message that does not come back is no longer ours.
 	Load(ctx context.Context, claims []Claim) ([]Message, error)
 	// Settle writes each settlement whose message is still in flight under its lease, and returns those that were not
-	// written because the row is locked or the lease was lost. A message already settled under its lease is neither. No
+	// written because the row is locked or refused or the lease was lost. A message already settled under its lease is neither. No
 	// message may occur twice.
 	Settle(ctx context.Context, settlements []Settlement) ([]Unsettled, error)
 	// Renew moves renewed_at of each lease to the database's now. lost holds those that are gone or in other hands.

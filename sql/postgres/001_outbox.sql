@@ -125,7 +125,9 @@ CREATE TABLE IF NOT EXISTS /*schema.*/outbox_lease (
     claimed_at timestamptz NOT NULL,
     renewed_at timestamptz NOT NULL,
     length     interval    NOT NULL,
-    ids        uuid[]      NOT NULL
+    ids        uuid[]      NOT NULL,
+    -- What cannot be compared or computed with would stop every reclaim.
+    CONSTRAINT outbox_lease_times_check CHECK (isfinite(claimed_at) AND isfinite(renewed_at) AND length BETWEEN '0' AND '1 day')
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 
 COMMENT ON TABLE /*schema.*/outbox_lease IS 'One row is one claim: the right of a relay to its messages, as long as it renews it.';

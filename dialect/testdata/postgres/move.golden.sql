@@ -1,12 +1,13 @@
 WITH l AS MATERIALIZED (
-  SELECT claimed_at, ids FROM /*schema.*/outbox_lease WHERE lease_id = $1::bigint AND relay = $2::text),
+  SELECT least(claimed_at, now()) AS claimed_at, ids FROM /*schema.*/outbox_lease
+  WHERE lease_id = $1::bigint AND relay = $2::text),
 k AS MATERIALIZED (
   SELECT id FROM /*schema.*/outbox
   WHERE id = ANY (ARRAY(SELECT unnest(ids) FROM l)) AND lease_id = $1::bigint AND state = 'in_flight'
   ORDER BY id FOR NO KEY UPDATE SKIP LOCKED),
 u AS (
   UPDATE /*schema.*/outbox o SET state = 'pending', due_at = (SELECT claimed_at FROM l), lease_id = -1,
-    lapses = o.lapses + 1, unknown_since = coalesce(o.unknown_since, (SELECT claimed_at FROM l))
+    lapses = least(o.lapses + 1::bigint, 2147483647), unknown_since = coalesce(o.unknown_since, (SELECT claimed_at FROM l))
   WHERE o.id = ANY (ARRAY(SELECT id FROM k)) AND o.lease_id = $1::bigint AND o.state = 'in_flight'
   RETURNING o.id, o.replays, o.attempts)
 INSERT INTO /*schema.*/outbox_attempt (message_id, life, attempt, relay, started_at, duration, outcome)

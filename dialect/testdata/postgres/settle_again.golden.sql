@@ -7,8 +7,8 @@ u AS (
   (state, due_at, attempts, lapses, unknown_since, reason, error_class, last_error, result,
    done_at, failed_at, resolved_at) = (
     SELECT s, CASE WHEN s = 'pending' THEN clock_timestamp() + ($6::bigint[])[i] * interval '1 microsecond' END,
-      o.attempts + ($7::int[])[i],
-      CASE ($8::int[])[i] WHEN 0 THEN 0 ELSE o.lapses + ($8::int[])[i] - 1 END,
+      least(o.attempts + ($7::bigint[])[i], 2147483647),
+      CASE ($8::bigint[])[i] WHEN 0 THEN 0 ELSE least(o.lapses + ($8::bigint[])[i] - 1, 2147483647) END,
       CASE ($9::int[])[i] WHEN 0 THEN o.unknown_since
         ELSE coalesce(o.unknown_since, clock_timestamp() - ($15::bigint[])[i] * interval '1 microsecond') END,
       nullif(($10::text[])[i], ''),

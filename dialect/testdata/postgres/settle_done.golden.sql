@@ -1,5 +1,5 @@
 UPDATE /*schema.*/outbox o SET
-  state = 'done', attempts = o.attempts + 1, lapses = 0, done_at = now(),
+  state = 'done', attempts = least(o.attempts + 1::bigint, 2147483647), lapses = 0, done_at = now(),
   result = nullif(($3::text[])[width_bucket(o.id, $1::uuid[])], '')
 WHERE o.id = ANY ($1::uuid[]) AND ($1::uuid[])[width_bucket(o.id, $1::uuid[])] = o.id
   AND o.lease_id = ($2::bigint[])[width_bucket(o.id, $1::uuid[])] AND o.state = 'in_flight';
