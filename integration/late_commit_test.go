@@ -1,0 +1,92 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/lib/pq"
+
+	"github.com/outboxd/outboxd/relay"
+	"github.com/outboxd/outboxd/relay/relaytest"
+)
+
+// TestLateCommits: a message is found by its due_at whenever its transaction commits, and however far its due_at lies
+// back. An explicit NULL, as some ORMs write, is refused where it is written.
+func TestLateCommits(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	startRelay(t, plainConfig, []string{"OUTBOXD_DATABASE_URL=" + d.url})
+	done := func(n int, kind string) {
+		t.Helper()
+		d.waitCount(t, patience, n, "SELECT count(*) FROM outbox WHERE type = '"+kind+"' AND state = 'done' AND attempts = 1")
+	}
+	late, err := d.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := late.ExecContext(t.Context(), "INSERT INTO outbox (aggregatetype, type) VALUES ('orders', 'late')"); err != nil {
+		t.Fatal(err)
+	}
+	// Others with a higher seq and a later due_at go by, over more than one sweep of the relay.
+	const others = "INSERT INTO outbox (aggregatetype, type) VALUES ('orders', 'early')"
+	for n := 1; n <= scale(600); n++ {
+		d.exec(t, others)
+		done(n, "early")
+	}
+	d.exec(t, "INSERT INTO outbox (aggregatetype, type, due_at) VALUES ('orders', 'past', '1970-01-02 00:00:00+00')")
+	done(1, "past")
+	if err := late.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	done(1, "late")
+	_, err = d.ExecContext(t.Context(), "INSERT INTO outbox (aggregatetype, type, due_at) VALUES ('orders', 'null', NULL)")
+	if refused := new(pq.Error); !errors.As(err, &refused) || refused.Constraint != "outbox_due_check" {
+		t.Errorf("an explicit NULL for due_at: %v, want that outbox_due_check refuses it", err)
+	}
+}
+
+// TestInsertBeforeSettlement: a message of the same aggregate that comes between the send and the settlement of another
+// is not taken for it.
+func TestInsertBeforeSettlement(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	database, url := newPostgresProxy(t, d.url)
+	topic := newTopic(t, 1)
+	settlement := database.hold(asks("state = 'done'"))
+	startRelay(t, fmt.Sprintf(`
+relay: {name: a, lease: 10s}
+http: {listen: "off"}
+destinations: {broker: {kafka: {brokers: [%q], topic: %q}}}
+routes: [{match: "*", to: broker}]
+`, brokers(t)[0], topic), []string{"OUTBOXD_DATABASE_URL=" + url})
+	d.exec(t, "INSERT INTO outbox (aggregatetype, aggregateid, type) VALUES ('orders', '1', 'first')")
+	settlement.wait(t)
+	d.exec(t, "INSERT INTO outbox (aggregatetype, aggregateid, type) VALUES ('orders', '1', 'second')")
+	settlement.release()
+	d.waitCount(t, patience, 2, "SELECT count(*) FROM outbox WHERE state = 'done' AND attempts = 1")
+	wantArrived(t, d, topic, 2)
+}
+
+// TestRelaysStartTogether: many relays that meet the same messages, due for a retry, send each of them once.
+func TestRelaysStartTogether(t *testing.T) {
+	t.Parallel()
+	const messages = 1000
+	relays := max(scale(20), 5)
+	d := newDatabase(t)
+	d.insert(t, messages, "order_paid")
+	d.exec(t, "UPDATE outbox SET attempts = 1, lease_id = 4711, error_class = 'http_5xx', due_at = clock_timestamp() - interval '1 second'")
+	sink := &relaytest.Sink{AnswerFunc: func(context.Context, *relaytest.Sending) relay.Outcome { return relay.Done("") }}
+	var begin []func()
+	for i := range relays {
+		begin = append(begin, relayInside(t, d.url, fmt.Sprintf("r%d", i), relay.Destination{Name: "shop", Sink: sink, Width: 20}, relay.Policy{}))
+	}
+	for _, one := range begin {
+		one()
+	}
+	d.waitCount(t, patience, messages, "SELECT count(*) FROM outbox WHERE state = 'done' AND attempts = 2")
+	if n := len(sink.Log()); n != messages {
+		t.Errorf("%d sends of %d messages by %d relays", n, messages, relays)
+	}
+}
