@@ -31,6 +31,7 @@ type breaker struct {
 	lastErr  string
 
 	open      bool
+	openings  int // how often it opened
 	pause     time.Duration
 	nextProbe time.Time
 	probing   bool
@@ -93,11 +94,12 @@ func (b *breaker) trip(now time.Time) {
 		b.need = min(4*b.need, maxBreakerRun)
 	}
 	b.open, b.failed, b.early = true, 0, false
+	b.openings++
 	b.pause = b.cfg.Pause
 	b.nextProbe = now.Add(b.pause)
 }
 
-// probed takes the outcome of a probe; "" where it came to none, as when another relay took the message.
+// probed takes the outcome of a probe; "" where it came to none, as when nothing waits.
 func (b *breaker) probed(now time.Time, kind Kind, text string) {
 	b.probing = false
 	switch kind {
@@ -106,7 +108,7 @@ func (b *breaker) probed(now time.Time, kind Kind, text string) {
 		b.early = b.failed < earlyProbes
 		b.closedAt, b.width = now, 1
 	case "":
-		b.nextProbe = now.Add(b.cfg.Pause / 10)
+		b.nextProbe = now.Add(b.cfg.Pause)
 	default:
 		b.lastErr = text
 		if b.failed++; b.failed == outageProbes {

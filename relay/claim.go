@@ -15,11 +15,13 @@ const (
 type claimer struct {
 	*Relay
 	lanes      map[string]*lane
-	turn       int // which lane comes first when there are more lanes than places
+	version    int             // of the known routing keys that lanes was made of
+	asked      map[turn]string // the lane asked last, of each destination with more lanes than places
+	crowded    bool            // this round leaves out lanes that have no place
 	wait       time.Duration
 	nextLapsed time.Time
 	suspect    bool // a message that lapsed more than once waits or is in flight here
-	quiet      int  // rounds in a row in which nothing was due
+	quiet      bool // with Once: the last round brought nothing, and the routing keys are fresh
 }
 
 // run claims until ctx ends: at once after a full batch, within milliseconds while there is work, and down to four times
@@ -42,7 +44,7 @@ func (c *claimer) pause(ctx context.Context, got int, full bool, err error) {
 	case full:
 		c.wait = 0
 		return
-	case got > 0:
+	case got > 0 || c.crowded:
 		c.wait = busyPoll
 	default:
 		c.wait = min(max(2*c.wait, busyPoll), idlePoll)
@@ -59,20 +61,16 @@ func (c *claimer) pause(ctx context.Context, got int, full bool, err error) {
 // round claims what is due for all lanes that have room, and sets it flying. full says that there is probably more.
 func (c *claimer) round(ctx context.Context) (got int, full bool, err error) {
 	c.route()
+	c.crowded = false
 	if c.settler.congested() {
 		return 0, false, nil
 	}
 	// Suspects go one by one, so that a pause between them would be their rate.
 	if now := time.Now(); c.suspect || !now.Before(c.nextLapsed) {
-		c.nextLapsed = now.Add(lapsedEvery)
-		if got, err = c.lapsedRound(ctx); err != nil {
-			return got, false, err
-		}
+		got, _ = c.lapsedRound(ctx) // call has logged an error: it stops only this
+		c.nextLapsed = time.Now().Add(max(lapsedEvery, 20*time.Since(now)))
 	}
-	probes, err := c.probe(ctx)
-	if err != nil {
-		return got, false, err
-	}
+	probes, _ := c.probe(ctx)
 	fresh, full, err := c.claim(ctx, c.quotas(0), nil)
 	return got + probes + fresh, full, err
 }
@@ -110,11 +108,14 @@ func (c *claimer) claim(ctx context.Context, quotas []Quota, probe *breaker) (go
 }
 
 // ask makes the claim. Where the answer is lost it asks again under the same lease, as long as that lease would last:
-// then the claim was either made, and its answer comes, or it is made now. A stop does not cut an asking off, because its
-// messages would lapse.
+// then the claim was either made, and its answer comes, or it is made now. A stop gives an asking
+// a second more, because its messages would lapse.
 func (c *claimer) ask(ctx context.Context, id LeaseID, asked time.Time, quotas []Quota) (claims []Claim, again bool, err error) {
+	patient, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { sleep(patient, leaveTime); cancel() })()
 	for wait := 20 * time.Millisecond; ; wait = min(2*wait, time.Second) {
-		err = c.call(context.WithoutCancel(ctx), "claim", func(ctx context.Context) (err error) {
+		err = c.call(patient, "claim", func(ctx context.Context) (err error) {
 			claims, err = c.cfg.Database.Claim(ctx, id, c.cfg.Lease, quotas)
 			return err
 		})
@@ -126,24 +127,24 @@ func (c *claimer) ask(ctx context.Context, id LeaseID, asked time.Time, quotas [
 	}
 }
 
-// finished tells, with Once, whether nothing that may be claimed is due or in flight: two rounds in a row, with a fresh
-// look for lapsed messages and for new routing keys between them. An open breaker is given its first probes.
+// finished tells, with Once, whether nothing that may be claimed is due or in flight: after a quiet round and a fresh look
+// for new routing keys, nothing is seen to wait. An open breaker is given its first probes.
 func (c *claimer) finished(ctx context.Context, got int) bool {
-	if got > 0 || c.leases.busy() || c.suspect {
-		c.quiet = 0
+	if got > 0 || c.leases.busy() {
+		c.quiet = false
 		return false
 	}
-	for _, d := range c.destinations {
-		if d.state().State == "open" && !d.away() {
-			return false
-		}
-	}
-	if c.quiet++; c.quiet == 1 {
-		c.nextLapsed = time.Time{}
-		if c.discoverOnce(ctx) != nil {
-			c.quiet = 0
-		}
+	if !c.quiet {
+		c.quiet = c.discoverOnce(ctx) == nil
 		return false
 	}
-	return true
+	var keys []string
+	for key, l := range c.lanes {
+		if !l.dest.away(key) {
+			keys = append(keys, key)
+		}
+	}
+	waiting, err := c.look(ctx, Look{RoutingKeys: keys, Limit: 1})
+	suspects, err2 := c.look(ctx, Look{RoutingKeys: keys, Suspects: true, Limit: 1})
+	return err == nil && err2 == nil && len(waiting)+len(suspects) == 0
 }

@@ -294,7 +294,7 @@ func TestReclaimWatchesClosely(t *testing.T) {
 		cfg := w.config("a", &recorder{})
 		cfg.Database = &eras{Database: cfg.Database, slow: 1} // the second look takes almost all of the lease
 		w.start(cfg)
-		time.Sleep(2*testLease + testLease/4)
+		time.Sleep(2 * testLease)
 		if row := w.table.Row(ids[0]); row.LeaseID != 7 {
 			t.Fatal("reclaimed after looks that were too far apart")
 		}

@@ -80,7 +80,7 @@ func decideRetry(t Try) Settlement {
 	attempt := t.Claim.Attempts + 1
 	switch {
 	case t.Opened:
-		return retry(t, t.Pause, false)
+		return retry(t, max(t.Pause, min(t.Outcome.RetryAfter, maxRetryAfter)), false)
 	case t.Outcome.Limit > 0 && attempt >= t.Outcome.Limit:
 		return fail(t, Rejected)
 	case attempt >= t.Policy.Budget:

@@ -2,6 +2,8 @@ package relay
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 )
@@ -17,12 +19,14 @@ type destination struct {
 	inFlight int
 	bytes    int
 	changed  chan struct{} // closed and made anew whenever bytes shrinks
+
+	next chan struct{} // held by who waits for bytes: first come, first served, so that a large message gets its turn
 }
 
 func newDestination(d Destination, freed func()) *destination {
 	return &destination{
 		Destination: d, freed: freed, whole: newBreaker(d.Breaker), keys: map[string]*breaker{},
-		changed: make(chan struct{}),
+		changed: make(chan struct{}), next: make(chan struct{}, 1),
 	}
 }
 
@@ -78,6 +82,12 @@ func (d *destination) free(key string) {
 // hold waits until so many bytes fit into memory beside those of other messages; more than MaxBytes fit alone. It returns
 // the context's error if that ends first.
 func (d *destination) hold(ctx context.Context, bytes int) error {
+	select {
+	case d.next <- struct{}{}:
+		defer func() { <-d.next }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	for {
 		d.mu.Lock()
 		if d.bytes == 0 || d.bytes+bytes <= d.MaxBytes {
@@ -103,9 +113,19 @@ func (d *destination) drop(bytes int) {
 	d.changed = make(chan struct{})
 }
 
-// count tells the breakers what a send came to. opened says that one of them opened while the send was under way, which
-// makes its failure free; a probe is always charged.
-func (d *destination) count(now time.Time, c Claim, o Outcome, probe *breaker) (opened bool, pause time.Duration) {
+// openings counts how often the breakers of the routing key have opened; count compares it over a send.
+func (d *destination) openings(key string) (n int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, b := range d.breakers(key) {
+		n += b.openings
+	}
+	return n
+}
+
+// count tells the breakers what a send came to that began when they had opened before times. opened says that one of them
+// opened while it was under way, which makes its failure free, and old news to them; a probe is always charged.
+func (d *destination) count(now time.Time, c Claim, o Outcome, probe *breaker, before int) (opened bool, pause time.Duration) {
 	text := o.Class
 	if o.Err != "" {
 		text += ": " + clean(o.Err, maxResultBytes)
@@ -113,25 +133,22 @@ func (d *destination) count(now time.Time, c Claim, o Outcome, probe *breaker) (
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, b := range d.breakers(c.RoutingKey) {
-		switch {
-		case b == probe:
+		before -= b.openings
+		pause = max(pause, b.pause)
+	}
+	opened = probe == nil && before != 0
+	good := o.Kind == KindDone || o.Kind == KindFail
+	for _, b := range d.breakers(c.RoutingKey) {
+		switch concerns := !d.PerKey || good || o.Wide == (b == d.whole); {
+		case b == probe && concerns:
 			b.probed(now, o.Kind, text)
-			continue
-		case b.open && probe == nil:
-			opened, pause = true, max(pause, b.pause)
-		}
-		if d.concerns(b, o) {
+		case b == probe: // of the whole: one topic failed, so the cluster answers
+			b.probed(now, KindDone, "")
+		case concerns && (good || !opened):
 			b.report(now, o.Kind, c, text, d.Width)
 		}
 	}
 	return opened, pause
-}
-
-// concerns tells whether an outcome speaks of this breaker: a failure of one topic says nothing of the cluster, and one
-// of the cluster nothing of the topic.
-func (d *destination) concerns(b *breaker, o Outcome) bool {
-	good := o.Kind == KindDone || o.Kind == KindFail
-	return !d.PerKey || good || o.Wide == (b == d.whole)
 }
 
 // voidProbe says that the probe came to no outcome.
@@ -175,19 +192,19 @@ func (d *destination) turn(b *breaker) (newest bool) {
 	return !b.fromEnd
 }
 
-// away tells whether a breaker is open and a fair number of probes have failed, so that run --once does not wait for it.
-func (d *destination) away() bool {
+// forget drops the breakers of routing keys that are not known any more and that nothing is in flight of.
+func (d *destination) forget(known func(key string) bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.whole.open {
-		return d.whole.failed >= earlyProbes
-	}
-	for _, b := range d.keys {
-		if b.open && b.failed < earlyProbes {
-			return false
-		}
-	}
-	return true
+	maps.DeleteFunc(d.keys, func(key string, b *breaker) bool { return b.inFlight == 0 && !known(key) })
+}
+
+// away tells that run --once need not wait for messages of the routing key: a breaker is open and a fair number of probes
+// have failed, or sends that do not end hold all places.
+func (d *destination) away(key string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.inFlight >= d.Width || slices.ContainsFunc(d.breakers(key), func(b *breaker) bool { return b.open && b.failed >= earlyProbes })
 }
 
 // state is the destination for health and gauges: the worst of its breakers.

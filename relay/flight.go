@@ -21,17 +21,38 @@ type flight struct {
 	probe *breaker  // not nil: the only message is this breaker's probe
 }
 
-// fly is the path of claimed messages: load → admit → send → decide → settle. No transaction is open in any of it.
+// fly is the path of claimed messages: load → admit → send → decide → settle. No transaction is open in any of it. While
+// loading fails, ever fewer are loaded at once, so that one row that cannot be read stops only itself.
 func (r *Relay) fly(f flight, claims []Claim) {
-	for len(claims) > 0 {
-		chunk, bytes := nextChunk(claims, f.dest.MaxBytes)
+	for most, wait := maxBatch, firstRepeat; len(claims) > 0; {
+		chunk, bytes := nextChunk(claims[:min(most, len(claims))], f.dest.MaxBytes)
 		if !r.maySend(f) || f.dest.hold(f.lease.ctx, bytes) != nil {
 			r.release(f, claims)
 			return
 		}
-		claims = claims[len(chunk):]
-		r.deliverAll(f, chunk, bytes)
+		messages, err := r.load(f, chunk)
+		if err == nil {
+			r.deliverAll(f, chunk, messages, bytes)
+			claims, most, wait = claims[len(chunk):], min(2*most, maxBatch), firstRepeat
+			continue
+		}
+		f.dest.drop(bytes)
+		if len(chunk) == 1 && f.lease.ctx.Err() == nil {
+			r.unstarted(f, chunk[0], Decide(Try{Claim: chunk[0], Outcome: Unsent("other", "the database could not read it: see the relay's log")}))
+			claims = claims[1:]
+		}
+		most = max(1, len(chunk)/2)
+		sleep(f.lease.ctx, wait)
+		wait = min(2*wait, lastRepeat)
 	}
+}
+
+func (r *Relay) load(f flight, chunk []Claim) (messages []Message, err error) {
+	err = r.call(f.lease.ctx, "load", func(ctx context.Context) (err error) {
+		messages, err = r.cfg.Database.Load(ctx, chunk)
+		return err
+	})
+	return messages, err
 }
 
 // nextChunk takes the claims from the front whose bytes fit one load.
@@ -45,18 +66,8 @@ func nextChunk(claims []Claim, maxBytes int) (chunk []Claim, bytes int) {
 	return claims[:n], bytes
 }
 
-// deliverAll loads the messages of a chunk and starts their sends, each in a goroutine of its own.
-func (r *Relay) deliverAll(f flight, chunk []Claim, bytes int) {
-	var messages []Message
-	err := r.persist(f.lease.ctx, "load", func(ctx context.Context) (err error) {
-		messages, err = r.cfg.Database.Load(ctx, chunk)
-		return err
-	})
-	if err != nil {
-		f.dest.drop(bytes)
-		r.release(f, chunk)
-		return
-	}
+// deliverAll starts the sends of the messages of a chunk, each in a goroutine of its own.
+func (r *Relay) deliverAll(f flight, chunk []Claim, messages []Message, bytes int) {
 	gone := make(map[string]Claim, len(chunk))
 	for _, c := range chunk {
 		gone[c.ID] = c
@@ -72,34 +83,30 @@ func (r *Relay) deliverAll(f flight, chunk []Claim, bytes int) {
 		r.log.Warn("lease lost", "id", c.ID, "lease_id", c.Lease, "step", "load")
 		r.observe(Event{Kind: EventLost, Destination: f.dest.Name, RoutingKey: c.RoutingKey})
 		f.voidProbe()
-		r.land(f, c)
+		f.dest.free(c.RoutingKey)
 		r.close(f.lease, c)
 	}
 }
 
 // deliver walks one loaded message to its settlement.
 func (r *Relay) deliver(f flight, m *Message) {
-	defer f.dest.drop(m.Bytes)
-	defer f.voidProbe()
 	policy := r.policy(m.RoutingKey, m.Type)
-	if s, turned := Admit(Admission{Claim: m.Claim, Policy: policy, Window: f.dest.Window, Since: time.Since(f.since)}); turned {
-		r.land(f, m.Claim)
-		r.settle(f, m.Claim, s)
+	if s, ready := r.ready(f, m, policy); !ready {
+		f.dest.drop(m.Bytes)
+		r.unstarted(f, m.Claim, s)
 		return
 	}
-	if !r.maySend(f) {
-		r.release(f, []Claim{m.Claim})
-		return
-	}
-	began := time.Now()
+	before, began := f.dest.openings(m.RoutingKey), time.Now()
 	outcome, hangs := r.send(f, m, policy.Timeout)
 	t := Try{Claim: m.Claim, Outcome: outcome, Policy: *policy, Took: time.Since(began), Draw: rand.Float64()}
-	t.CutOff = f.lease.ctx.Err() != nil && (outcome.Kind == KindUnknown || outcome.Kind == KindUnsent)
-	if !t.CutOff {
-		t.Opened, t.Pause = f.dest.count(time.Now(), m.Claim, outcome, f.probe)
+	if t.CutOff = f.lease.ctx.Err() != nil && (outcome.Kind == KindUnknown || outcome.Kind == KindUnsent); t.CutOff {
+		f.voidProbe()
+	} else {
+		t.Opened, t.Pause = f.dest.count(time.Now(), m.Claim, outcome, f.probe, before)
 	}
 	if !hangs {
-		r.land(f, m.Claim)
+		f.dest.drop(m.Bytes)
+		f.dest.free(m.RoutingKey)
 	}
 	r.observe(Event{
 		Kind: EventSend, Destination: f.dest.Name, RoutingKey: m.RoutingKey, Type: m.Type, Outcome: outcome.Kind,
@@ -108,15 +115,27 @@ func (r *Relay) deliver(f flight, m *Message) {
 	r.settle(f, m.Claim, Decide(t))
 }
 
+// ready makes a message ready for its send, or says what becomes of it without one. A header that is no string is our
+// verdict, not the destination's: no breaker hears of it.
+func (r *Relay) ready(f flight, m *Message, policy *Policy) (s Settlement, ready bool) {
+	if s, turned := Admit(Admission{Claim: m.Claim, Policy: policy, Window: f.dest.Window, Since: time.Since(f.since)}); turned {
+		return s, false
+	}
+	headers, err := parseHeaders(m.RawHeaders)
+	if err != nil {
+		return Decide(Try{Claim: m.Claim, Outcome: Fail(Rejected, "invalid", err.Error()), Policy: *policy}), false
+	}
+	if !r.maySend(f) {
+		return Release(m.Claim), false
+	}
+	m.Headers = headers
+	return Settlement{}, true
+}
+
 // send makes one try, within the policy's time-out and the lease. A Sink that hangs past its deadline is not waited for:
 // the outcome is unknown, and the message keeps its place at the destination until the Sink returns, so that what hangs
 // stays bounded.
 func (r *Relay) send(f flight, m *Message, timeout time.Duration) (o Outcome, hangs bool) {
-	headers, err := parseHeaders(m.RawHeaders)
-	if err != nil {
-		return Fail(Rejected, "invalid", err.Error()), false
-	}
-	m.Headers = headers
 	ctx, cancel := context.WithTimeout(f.lease.ctx, timeout)
 	defer cancel()
 	result := make(chan Outcome, 1)
@@ -136,7 +155,8 @@ func (r *Relay) send(f flight, m *Message, timeout time.Duration) (o Outcome, ha
 	r.log.Warn("destination does not return after its deadline", "destination", f.dest.Name, "id", m.ID)
 	go func() {
 		<-result
-		r.land(f, m.Claim)
+		f.dest.drop(m.Bytes)
+		f.dest.free(m.RoutingKey)
 	}()
 	return Unknown("timeout", fmt.Sprintf("no answer within %s, and the send does not end", timeout)), true
 }
@@ -148,7 +168,13 @@ func sendOnce(ctx context.Context, sink Sink, m *Message) (o Outcome) {
 			o = Unknown("other", fmt.Sprintf("panic: %v\n%s", p, debug.Stack()))
 		}
 	}()
-	return sink.Send(ctx, m)
+	o = sink.Send(ctx, m)
+	switch o.Kind {
+	case KindDone, KindRetry, KindFail, KindUnknown, KindUnsent:
+	default:
+		o.Kind = KindUnknown
+	}
+	return o
 }
 
 // maySend tells whether a send may start: not after a stop, and not near the lease's end.
@@ -157,19 +183,21 @@ func (r *Relay) maySend(f flight) bool { return r.working.Err() == nil && r.leas
 // release gives messages back that were not started.
 func (r *Relay) release(f flight, claims []Claim) {
 	for _, c := range claims {
-		r.land(f, c)
-		r.settle(f, c, Release(c))
+		r.unstarted(f, c, Release(c))
 	}
+}
+
+// unstarted settles a message that was not sent.
+func (r *Relay) unstarted(f flight, c Claim, s Settlement) {
 	f.voidProbe()
+	f.dest.free(c.RoutingKey)
+	r.settle(f, c, s)
 }
 
 // settle hands a settlement to the writers.
 func (r *Relay) settle(f flight, c Claim, s Settlement) {
 	r.settler.add(settling{Settlement: s, claim: c, lease: f.lease, dest: f.dest, since: f.since})
 }
-
-// land gives back the place that a message had at its destination.
-func (r *Relay) land(f flight, c Claim) { f.dest.free(c.RoutingKey) }
 
 // close says that a message needs nothing more from this relay: its outcome is written, or it is no longer ours. Only then
 // may the next suspect be claimed, which might kill us.
@@ -180,6 +208,7 @@ func (r *Relay) close(l *lease, c Claim) {
 	r.leases.closed(l, 1)
 }
 
+// voidProbe says that the message came to no outcome, where it was a probe.
 func (f flight) voidProbe() {
 	if f.probe != nil {
 		f.dest.voidProbe(time.Now(), f.probe)

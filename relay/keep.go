@@ -30,6 +30,8 @@ func (r *Relay) renewOnce(ctx context.Context) error {
 		return nil
 	}
 	asked := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, r.cfg.Lease/4) // one that hangs leaves time for another
+	defer cancel()
 	var lost []LeaseID
 	err := r.call(ctx, "renew", func(ctx context.Context) (err error) {
 		lost, err = r.cfg.Database.Renew(ctx, ids)
@@ -38,10 +40,9 @@ func (r *Relay) renewOnce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, id := range lost {
+	for _, id := range r.leases.renewed(ids, lost, asked) {
 		r.log.Warn("lease lost", "lease_id", id, "step", "renew")
 	}
-	r.leases.renewed(ids, lost, asked)
 	return nil
 }
 

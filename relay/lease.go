@@ -84,6 +84,17 @@ func (ls *leases) closed(l *lease, n int) {
 	}
 }
 
+// leave lets go of a lease under which something is in flight still: its row is another relay's to find.
+func (ls *leases) leave(l *lease) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	l.timer.Stop()
+	l.cancel(nil)
+	if ls.live[l.id] == l {
+		delete(ls.live, l.id)
+	}
+}
+
 // renewable are the leases to renew now.
 func (ls *leases) renewable() []LeaseID {
 	ls.mu.Lock()
@@ -98,7 +109,8 @@ func (ls *leases) renewable() []LeaseID {
 
 // renewed moves the end of the leases that were renewed, by a renewal asked for at the time asked. Those that are lost
 // are cut off; what was acknowledged under them is still offered to settle, whose guard decides.
-func (ls *leases) renewed(ids, lost []LeaseID, asked time.Time) {
+// It returns which were lost just now; one that was finished meanwhile, or is known as lost, is not.
+func (ls *leases) renewed(ids, lost []LeaseID, asked time.Time) (cut []LeaseID) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	for _, id := range ids {
@@ -106,6 +118,9 @@ func (ls *leases) renewed(ids, lost []LeaseID, asked time.Time) {
 		switch {
 		case l == nil:
 		case slices.Contains(lost, id):
+			if !l.until.IsZero() {
+				cut = append(cut, id)
+			}
 			l.until = time.Time{}
 			l.cancel(errLeaseLost)
 		case l.ctx.Err() == nil:
@@ -113,6 +128,7 @@ func (ls *leases) renewed(ids, lost []LeaseID, asked time.Time) {
 			l.timer.Reset(time.Until(l.until))
 		}
 	}
+	return cut
 }
 
 // busy tells whether anything is open.

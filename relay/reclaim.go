@@ -31,11 +31,12 @@ func (r *Relay) reclaim(ctx context.Context) {
 	w := &watcher{Relay: r, seen: map[LeaseID]watched{}}
 	for wait := time.Duration(0); sleep(ctx, wait); {
 		r.ticks.mark("reclaim")
-		var dead []Lease
-		dead, wait = w.look(ctx)
+		began := time.Now()
+		dead, next := w.look(ctx)
 		for _, l := range dead {
 			w.take(ctx, l)
 		}
+		wait = max(next-time.Since(began), 10*time.Millisecond)
 	}
 }
 
@@ -77,7 +78,7 @@ func (w *watcher) look(ctx context.Context) (dead []Lease, next time.Duration) {
 		seen[l.ID] = s
 	}
 	w.seen = seen
-	return dead, max(next, 10*time.Millisecond)
+	return dead, next
 }
 
 // take puts a dead lease into our hands, and moves what is in flight under it in the background.
@@ -96,14 +97,18 @@ func (w *watcher) take(ctx context.Context, dead Lease) {
 	w.log.Warn("lease reclaimed", "lease_id", dead.ID, "relay", was)
 	l := w.leases.add(ctx, dead.ID, asked, false, 1)
 	w.movers.Go(func() {
-		w.move(ctx, l, was)
-		w.leases.closed(l, 1)
+		if w.move(ctx, l, was) {
+			w.leases.closed(l, 1)
+		} else {
+			w.leases.leave(l)
+		}
 	})
 }
 
 // move makes pending what is in flight under a lease that we took, again until nothing is left: what somebody locks now
-// is moved later. The lease is renewed meanwhile like any of ours; once it is lost, or we stop, the next relay goes on.
-func (r *Relay) move(ctx context.Context, l *lease, was string) {
+// is moved later. The lease is renewed meanwhile like any of ours. It returns false
+// where the lease is lost, or we stop, before that: the row stays, and the next relay goes on.
+func (r *Relay) move(ctx context.Context, l *lease, was string) (empty bool) {
 	for l.ctx.Err() == nil {
 		var moved []string
 		var left bool
@@ -116,10 +121,11 @@ func (r *Relay) move(ctx context.Context, l *lease, was string) {
 			r.observe(Event{Kind: EventLapse, Count: len(moved), Relay: was})
 		}
 		if err == nil && !left {
-			return
+			return true
 		}
 		sleep(l.ctx, moveWait)
 	}
+	return false
 }
 
 // orphans walks the table slowly for messages in flight whose lease row does not exist, as after a restore or a DELETE by
@@ -128,16 +134,19 @@ func (r *Relay) orphans(ctx context.Context) {
 	after := ""
 	for wait := orphanPage; sleep(ctx, wait); {
 		var moved []string
+		var next string
 		err := r.call(ctx, "orphans", func(ctx context.Context) (err error) {
-			moved, after, err = r.cfg.Database.Orphans(ctx, after)
+			moved, next, err = r.cfg.Database.Orphans(ctx, after)
 			return err
 		})
 		if len(moved) > 0 {
 			r.log.Warn("messages without a lease reclaimed", "count", len(moved), "first", moved[0])
 			r.observe(Event{Kind: EventLapse, Count: len(moved)})
 		}
-		wait = orphanPage
-		if err == nil && after == "" {
+		if wait = orphanPage; err != nil {
+			continue // the same page again
+		}
+		if after = next; after == "" {
 			wait = orphanRest
 		}
 	}

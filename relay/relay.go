@@ -60,6 +60,12 @@ func (r *Relay) Run(ctx context.Context) {
 	sending, cutOff := context.WithCancelCause(context.WithoutCancel(ctx))
 	r.working, r.sending = working, sending
 
+	context.AfterFunc(working, func() {
+		if sleep(sending, r.cfg.StopTimeout) {
+			cutOff(errStopped)
+		}
+	})
+
 	keeping, endKeeping := context.WithCancel(context.WithoutCancel(ctx))
 	var keepers, writers sync.WaitGroup
 	for _, loop := range []func(context.Context){r.renew, r.finish, r.beat} {
@@ -72,7 +78,7 @@ func (r *Relay) Run(ctx context.Context) {
 	for _, loop := range []func(context.Context){r.reclaim, r.orphans, r.discover} {
 		workers.Go(func() { loop(working) })
 	}
-	(&claimer{Relay: r}).run(working)
+	(&claimer{Relay: r, asked: map[turn]string{}}).run(working)
 
 	stop()
 	workers.Wait()
@@ -86,9 +92,7 @@ func (r *Relay) Run(ctx context.Context) {
 
 // drain waits for what is under way, cuts off what outlasts StopTimeout, and waits until the outcomes are written.
 func (r *Relay) drain(cutOff context.CancelCauseFunc) {
-	timer := time.AfterFunc(r.cfg.StopTimeout, func() { cutOff(errStopped) })
 	r.flights.Wait()
-	timer.Stop()
 	cutOff(nil)
 	ctx, cancel := context.WithTimeout(context.Background(), writeOut)
 	defer cancel()
@@ -113,7 +117,16 @@ func (r *Relay) leave(ctx context.Context) {
 		})
 	}
 	_ = r.call(ctx, "leave", r.cfg.Database.Leave)
-	closing.Wait()
+	closed := make(chan struct{})
+	go func() {
+		closing.Wait()
+		close(closed)
+	}()
+	select {
+	case <-closed:
+	case <-ctx.Done():
+		r.log.Warn("a destination did not close in time and is left behind")
+	}
 }
 
 // Snapshot tells how the relay is.

@@ -17,23 +17,32 @@ const (
 // known are the routing keys that messages wait under, or did lately: one that is empty now and then must not be
 // discovered anew each time.
 type known struct {
-	mu   sync.Mutex
-	seen map[string]time.Time
+	mu      sync.Mutex
+	seen    map[string]time.Time
+	version int // grows with each routing key that comes or goes
 }
 
 func (k *known) add(keys []string, now time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	before := len(k.seen)
 	for _, key := range keys {
 		k.seen[key] = now
 	}
+	k.version += len(k.seen) - before
+	before = len(k.seen)
 	maps.DeleteFunc(k.seen, func(_ string, at time.Time) bool { return now.Sub(at) > rememberKey })
+	k.version += before - len(k.seen)
 }
 
-func (k *known) keys() []string {
+// since returns the routing keys, if they changed after that version.
+func (k *known) since(version int) (keys []string, now int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return slices.Collect(maps.Keys(k.seen))
+	if k.version == version {
+		return nil, version
+	}
+	return slices.Collect(maps.Keys(k.seen)), k.version
 }
 
 // discover keeps the known routing keys current. A message of a key that no route matches is never claimed.
@@ -56,9 +65,13 @@ func (r *Relay) discoverOnce(ctx context.Context) error {
 	})
 }
 
-// route makes lanes of the routing keys that are known, and of those that routes name in full.
+// route makes lanes of the routing keys that are known, and of those that routes name in full, when they changed.
 func (c *claimer) route() {
-	keys := c.known.keys()
+	keys, version := c.known.since(c.version)
+	if c.lanes != nil && version == c.version {
+		return
+	}
+	c.version = version
 	for _, r := range c.cfg.Routes {
 		if !strings.HasSuffix(r.Match, "*") {
 			keys = append(keys, r.Match)
@@ -69,10 +82,13 @@ func (c *claimer) route() {
 		if l := c.lanes[key]; l != nil {
 			lanes[key] = l
 		} else if route := c.routeOf(key); route != nil {
-			lanes[key] = &lane{key: key, route: route, dest: c.destination(route.To)}
+			lanes[key] = &lane{key: key, dest: c.destination(route.To)}
 		}
 	}
 	c.lanes = lanes
+	for _, d := range c.destinations {
+		d.forget(func(key string) bool { return lanes[key] != nil })
+	}
 }
 
 // routeOf returns the first route that matches, nil if none does.

@@ -36,9 +36,20 @@ func newSettler(r *Relay) *settler {
 	return &settler{r: r, in: make(chan settling, settleGate), turn: make(chan struct{}, 1)}
 }
 
+// add puts a settlement into the queue. Where that is full and sends are cut off, the writers do not come along any more:
+// the message lapses, and the stop goes on.
 func (s *settler) add(it settling) {
 	s.waiting.Add(1)
-	s.in <- it
+	select {
+	case s.in <- it:
+		return
+	default:
+	}
+	select {
+	case s.in <- it:
+	case <-s.r.sending.Done():
+		s.waiting.Add(-1)
+	}
 }
 
 // congested tells that so many outcomes wait to be written that no more should be claimed.

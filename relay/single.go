@@ -3,13 +3,15 @@ package relay
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"time"
 )
 
 const (
-	lapsedEvery = 250 * time.Millisecond // between looks for messages that lapsed
-	firstLook   = 10000                  // a probe is one of so many messages that are due first
-	lastLook    = 100                    // or of so many that are due last
+	lapsedEvery  = 250 * time.Millisecond // between looks for messages that lapsed
+	firstLook    = 10000                  // a probe is one of so many messages that are due first
+	someSuspects = 10                     // one of them at random, since somebody may lock the first
+	lastLook     = 100                    // or of so many that are due last
 )
 
 // lapsedRound claims messages that lapsed once, in a batch of their own. One that lapsed more often is claimed alone, and
@@ -19,7 +21,7 @@ func (c *claimer) lapsedRound(ctx context.Context) (int, error) {
 	if c.suspect && c.lapsed.Load() > 0 {
 		return 0, nil
 	}
-	suspects, err := c.look(ctx, Look{RoutingKeys: c.roomy(), Suspects: true, Limit: 1})
+	suspects, err := c.look(ctx, Look{RoutingKeys: c.roomy(), Suspects: true, Limit: someSuspects})
 	if err != nil {
 		return 0, err
 	}
@@ -54,9 +56,9 @@ func (c *claimer) probe(ctx context.Context) (got int, err error) {
 }
 
 func (c *claimer) probeOne(ctx context.Context, d *destination, b *breaker, key string) (int, error) {
-	look := Look{RoutingKeys: []string{key}, Newest: d.turn(b)}
-	if key == "" {
-		look.RoutingKeys = c.keysOf(d)
+	look := Look{RoutingKeys: c.keysOf(d), Newest: d.turn(b)}
+	if key != "" { // of a lane; none where its routing key is not known any more
+		look.RoutingKeys = slices.DeleteFunc(look.RoutingKeys, func(k string) bool { return k != key })
 	}
 	if len(look.RoutingKeys) == 0 {
 		return 0, nil
