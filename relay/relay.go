@@ -43,7 +43,7 @@ func New(cfg Config) (*Relay, error) {
 		return nil, err
 	}
 	r := &Relay{cfg: cfg, log: cfg.Log, leases: newLeases(cfg.Lease), wake: make(chan struct{}, 1)}
-	r.faults.last, r.ticks.at, r.known.seen = map[string]time.Time{}, map[string]time.Time{}, map[string]time.Time{}
+	r.known.seen, r.faults.last, r.ticks.at = map[string]time.Time{}, map[string]time.Time{}, map[string]time.Time{}
 	r.settler = newSettler(r)
 	for _, d := range cfg.Destinations {
 		r.destinations = append(r.destinations, newDestination(d, r.wakeUp))

@@ -166,16 +166,16 @@ func (s *settler) again(ctx context.Context, it settling) {
 	}
 }
 
-// told logs and reports a message that became final or was turned back.
+// told logs a message that failed, and reports one that became final or was turned back.
 func (r *Relay) told(events []Event, it settling) []Event {
 	row := it.Row()
-	e := Event{Destination: it.dest.Name, RoutingKey: it.claim.RoutingKey, Type: it.claim.Type, State: row.State, Reason: row.Reason}
-	switch {
-	case row.State == Failed:
+	if row.State == Failed {
 		r.log.Info("message failed", "id", row.ID, "type", it.claim.Type, "destination", it.dest.Name, "reason", row.Reason,
 			"error_class", row.ErrorClass, "attempts", it.claim.Attempts+btoi(row.Charge))
-		fallthrough
-	case row.State == Finished:
+	}
+	e := Event{Destination: it.dest.Name, RoutingKey: it.claim.RoutingKey, Type: it.claim.Type, State: row.State, Reason: row.Reason}
+	switch {
+	case row.State != Pending:
 		e.Kind, e.Age = EventFinal, it.claim.Age+time.Since(it.since)
 	case row.What == WhatAdmit:
 		e.Kind, e.Class = EventTurned, row.ErrorClass
