@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	writeOut  = 3 * time.Second // at a stop, for outcomes to be written once nothing is under way
+	writeOut  = 2 * time.Second // at a stop, for outcomes to be written once nothing is under way
 	leaveTime = time.Second     // at a stop, for the last words to the database, and for each Sink to close
 )
 
