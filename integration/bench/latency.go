@@ -14,7 +14,7 @@ import (
 	"github.com/outboxd/outboxd/relay"
 )
 
-const writers = 4 // of the latency run
+const writers = 8 // of the latency run
 
 func kafkaResult(m *sarama.ProducerMessage) string {
 	return strconv.Itoa(int(m.Partition)) + "@" + strconv.FormatInt(m.Offset, 10)

@@ -174,7 +174,7 @@ func runRelay(ctx context.Context, t *tables, sink relay.Sink, once bool) error 
 	r, err := relay.New(relay.Config{
 		Name: "relay", Database: store, Lease: lease, Once: once, Log: quiet(),
 		Destinations: []relay.Destination{{Name: "bench", Sink: sink, Width: width, PerKey: true}},
-		Routes:       []relay.Route{{Match: "*", To: "bench"}},
+		Routes:       []relay.Route{{Match: topic, To: "bench"}},
 	})
 	if err != nil {
 		return err
