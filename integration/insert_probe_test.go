@@ -37,10 +37,10 @@ func (d *database) application(t *testing.T) *sql.DB {
 func TestInsertsWaitForNoTransactionOfOurs(t *testing.T) {
 	t.Parallel()
 	for name, statement := range map[string]string{
-		"claim":      `into \S*outbox_lease`,
-		"settlement": "state = 'done'",
-		"renewal":    `update \S*outbox_lease set renewed_at`,
-		"look":       "where due_at is not null order by routing_key",
+		"claim":      claimStatement,
+		"settlement": settleStatement,
+		"renewal":    renewStatement,
+		"look":       `WHERE due_at IS NOT NULL ORDER BY routing_key`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

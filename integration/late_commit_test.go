@@ -54,7 +54,7 @@ func TestInsertBeforeSettlement(t *testing.T) {
 	d := newDatabase(t)
 	database, url := newPostgresProxy(t, d.url)
 	topic := newTopic(t, 1)
-	settlement := database.hold(asks("state = 'done'"))
+	settlement := database.hold(asks(settleStatement))
 	startRelay(t, fmt.Sprintf(`
 relay: {name: a, lease: 10s}
 http: {listen: "off"}

@@ -29,7 +29,7 @@ routes: [{match: "*", to: broker}]
 	produce := broker.hold(requests("Produce"))
 	d.insert(t, 50, "sent")
 	produce.wait(t)
-	load := database.hold(answers("coalesce.send_id, id. AS wire_key"))
+	load := database.hold(answers(loadStatement))
 	d.insert(t, 50, "claimed")
 	load.wait(t)
 	d.insert(t, 50, "waiting")
