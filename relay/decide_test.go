@@ -182,6 +182,19 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
+// TestRetryAfter_Opened: the wish is followed, too, where the breaker opened while the send was under way.
+func TestRetryAfter_Opened(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ asked, want time.Duration }{
+		{0, time.Minute}, {time.Second, time.Minute}, {time.Hour, time.Hour}, {999999 * time.Hour, 24 * time.Hour},
+	} {
+		row := Decide(Try{Outcome: Outcome{Kind: KindRetry, RetryAfter: c.asked}, Opened: true, Pause: time.Minute}).Row()
+		if row.Delay != c.want {
+			t.Errorf("Retry-After %s with a pause of 1m: %s, want %s", c.asked, row.Delay, c.want)
+		}
+	}
+}
+
 // TestRecorded: each send that went out and was not done leaves a row in outbox_attempt, and nothing else does.
 func TestRecorded(t *testing.T) {
 	t.Parallel()

@@ -87,6 +87,11 @@ func (c *crashable) set(fault func(call relaytest.Call) error) {
 	c.fault = fault
 }
 
+// faulty lets a test fail or delay the calls of a relay's database.
+func faulty(cfg *relay.Config, before func(ctx context.Context, call relaytest.Call) error) {
+	cfg.Database = &relaytest.Faulty{Next: cfg.Database, BeforeFunc: before}
+}
+
 // world is one table and the relays on it, under a fake clock.
 type world struct {
 	t     *testing.T
@@ -109,7 +114,32 @@ func inWorld(t *testing.T, test func(w *world)) {
 
 func (w *world) stopAll() {
 	w.stop()
-	w.run.Wait()
+	if !w.ended(time.Hour) {
+		panic(w.t.Name() + ": a relay has not ended an hour after its stop") // a fake clock would run for ever
+	}
+}
+
+// ended tells whether all relays end within a time.
+func (w *world) ended(limit time.Duration) bool {
+	ended := make(chan struct{})
+	go func() {
+		w.run.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		return true
+	case <-time.After(limit):
+		return false
+	}
+}
+
+// untilEnded fails the test where the relays have not ended, by themselves or after their stop, within the time.
+func (w *world) untilEnded(limit time.Duration) {
+	w.t.Helper()
+	if !w.ended(limit) {
+		w.t.Fatalf("not ended within %s", limit)
+	}
 }
 
 const (
@@ -137,6 +167,14 @@ func (w *world) start(cfg relay.Config) (stop context.CancelFunc) {
 	ctx, stop := context.WithCancel(w.ctx)
 	w.run.Go(func() { r.Run(ctx) })
 	return stop
+}
+
+// dead claims messages under a lease that nobody renews.
+func (w *world) dead(lease relay.LeaseID, quota relay.Quota) {
+	w.t.Helper()
+	if _, err := w.table.Store("dead").Claim(w.t.Context(), lease, testLease, []relay.Quota{quota}); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 // insert adds n due messages of one type.

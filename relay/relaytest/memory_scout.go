@@ -28,7 +28,7 @@ func (s *Memory) Waiting(ctx context.Context, look relay.Look) (waiting []relay.
 	err = s.locked(ctx, func(t *Table, now time.Time) {
 		for _, key := range look.RoutingKeys {
 			due := t.waiting(now, func(m *message) bool {
-				return m.RoutingKey == key && (m.Lapses > 1 || !look.Suspects)
+				return m.RoutingKey == key && (m.Lapses > 1) == look.Suspects
 			})
 			if look.Newest {
 				slices.Reverse(due)

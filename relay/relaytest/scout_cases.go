@@ -14,6 +14,7 @@ func scoutCases() []storeCase {
 		{"routing keys are told apart to the byte", routingKeysExact},
 		{"waiting gives the oldest due, so many of each routing key", waitingOldest},
 		{"waiting gives the last due", waitingNewest},
+		{"waiting leaves out suspects", waitingNoSuspects},
 		{"waiting gives suspects only", waitingSuspects},
 		{"waiting gives attempts, changes nothing and waits for no lock", waitingReads},
 		{"waiting for nothing is empty", waitingNothing},
@@ -92,6 +93,17 @@ func waitingNewest(s *suite) {
 	)
 	look := relay.Look{RoutingKeys: []string{orders}, Newest: true, Limit: 2}
 	s.waiting(look, map[string][]string{orders: {o[0], o[3]}})
+}
+
+func waitingNoSuspects(s *suite) {
+	o := s.Insert(
+		Seed{Type: orders, Lapses: 2, Delay: -4 * time.Hour}, Seed{Type: orders, Lapses: 1, Delay: -3 * time.Hour},
+		Seed{Type: orders, Lapses: 3, Delay: -2 * time.Hour}, Seed{Type: orders, Delay: -time.Hour}, Seed{Type: orders, Lapses: 2},
+	)
+	look := relay.Look{RoutingKeys: []string{orders}, Limit: 10}
+	s.waiting(look, map[string][]string{orders: {o[1], o[3]}})
+	look.Newest = true
+	s.waiting(look, map[string][]string{orders: {o[3], o[1]}})
 }
 
 func waitingSuspects(s *suite) {
