@@ -27,12 +27,7 @@ func TestDatabaseAway(t *testing.T) {
 			sending := broker.hold(responses("Produce"))
 			n := scale(300)
 			s.insertOdd(t, n)
-			eventually(t, patience, func() error {
-				if got := len(readTopic(t, s.topic)); got != n {
-					return fmt.Errorf("%d records in the topic, want %d", got, n)
-				}
-				return nil
-			})
+			s.waitRecords(t, n)
 			others, url := newPostgresProxy(t, s.url)
 			looks := others.count(answers(watchStatement))
 			s.relay(t, "other", at{url, broker.address()})

@@ -45,7 +45,7 @@ func freeze(t *testing.T, m moment, finished bool) {
 	woken := len(sleeper.stderr.String())
 	held.release() // what was on its way arrives now
 	sleeper.thaw(t)
-	sleeper.waitGivenUp(t, woken, m)
+	sleeper.waitGivenUp(t, woken, n, m)
 	if after := s.rows(t); !slices.Equal(before, after) {
 		t.Errorf("the relay that woke up changed\n%s\nto\n%s", strings.Join(before, "\n"), strings.Join(after, "\n"))
 	}
@@ -65,15 +65,16 @@ func freeze(t *testing.T, m moment, finished bool) {
 	s.waitDone(t, 2*n)
 }
 
-// waitGivenUp waits until the relay that woke up has found out, of all that it had under way, that it is no longer its
-// own. The claim alone has two ends: its answer comes too late, or with messages that others have by then.
-func (p *process) waitGivenUp(t *testing.T, from int, m moment) {
+// waitGivenUp waits until the relay that woke up has found out of each of n messages that it is no longer its own. Only a
+// claim may have another end: its answer comes too late to be listened to.
+func (p *process) waitGivenUp(t *testing.T, from, n int, m moment) {
 	t.Helper()
 	eventually(t, patience, func() error {
 		log := p.stderr.String()[from:]
-		if strings.Contains(log, `"lease lost"`) || m.name == "claimed" && strings.Contains(log, `"query":"claim"`) {
+		lost := strings.Count(log, `"msg":"lease lost","id":`)
+		if lost >= n || m.name == "claimed" && strings.Contains(log, `"query":"claim"`) {
 			return nil
 		}
-		return fmt.Errorf("%s, frozen and awake: it does not say that its lease is lost", m.name)
+		return fmt.Errorf("%s, frozen and awake: it says of %d messages that they are lost, want %d", m.name, lost, n)
 	})
 }

@@ -2,7 +2,6 @@ package integration
 
 import (
 	"bytes"
-	"fmt"
 	"testing"
 	"time"
 )
@@ -58,12 +57,7 @@ func (s *spine) reach(t *testing.T, m moment, name string, n int) (*process, *tr
 	s.insertOdd(t, n)
 	held.wait(t)
 	if m.written {
-		eventually(t, patience, func() error {
-			if got := len(readTopic(t, s.topic)); got != n {
-				return fmt.Errorf("%d records in the topic, want %d", got, n)
-			}
-			return nil
-		})
+		s.waitRecords(t, n)
 	}
 	s.expect(t, n, "SELECT count(*) FROM outbox WHERE state = 'in_flight'")
 	return p, held
