@@ -127,7 +127,10 @@ func (d refusing) Settle(ctx context.Context, settlements []relay.Settlement) (u
 // TestRefusedRows: rows that a trigger refuses for ever, as many as there are writers, delay only themselves.
 func TestRefusedRows(t *testing.T) {
 	inWorld(t, func(w *world) {
-		cfg := w.config("a", &recorder{})
+		cfg := w.config("a", sinkFunc(func(context.Context, *relay.Message) relay.Outcome {
+			time.Sleep(50 * time.Millisecond)
+			return relay.Done("")
+		}))
 		cfg.Destinations[0].Width = 1 // one outcome at a time: each writer gets one
 		cfg.Database = refusing{cfg.Database, w.insert(2, "x")}
 		w.start(cfg)
