@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime/debug"
+	"sync"
 	"time"
 )
 
@@ -76,7 +77,8 @@ func (r *Relay) deliverAll(f flight, chunk []Claim, messages []Message, bytes in
 		m := &messages[i]
 		delete(gone, m.ID)
 		bytes -= m.Bytes
-		r.flights.Go(func() { r.deliver(f, m) })
+		r.flights.Add(1) // until deliver has settled it, which may be before it returns
+		go r.deliver(f, m)
 	}
 	f.dest.drop(bytes)
 	for _, c := range gone { // no longer ours: whoever has it now decides
@@ -88,31 +90,36 @@ func (r *Relay) deliverAll(f flight, chunk []Claim, messages []Message, bytes in
 	}
 }
 
-// deliver walks one loaded message to its settlement.
+// deliver walks one loaded message to its settlement, and gives its place back once the Sink has returned.
 func (r *Relay) deliver(f flight, m *Message) {
 	policy := r.policy(m.RoutingKey, m.Type)
 	if s, ready := r.ready(f, m, policy); !ready {
 		f.dest.drop(m.Bytes)
 		r.unstarted(f, m.Claim, s)
+		r.flights.Done()
 		return
 	}
 	before, began := f.dest.openings(m.RoutingKey), time.Now()
-	outcome, hangs := r.send(f, m, policy.Timeout)
-	t := Try{Claim: m.Claim, Outcome: outcome, Policy: *policy, Took: time.Since(began), Draw: rand.Float64()}
-	if t.CutOff = f.lease.ctx.Err() != nil && (outcome.Kind == KindUnknown || outcome.Kind == KindUnsent); t.CutOff {
+	r.send(f, m, policy.Timeout, func(o Outcome) {
+		r.conclude(f, m, before, Try{Claim: m.Claim, Outcome: o, Policy: *policy, Took: time.Since(began), Draw: rand.Float64()})
+		r.flights.Done()
+	})
+	f.dest.drop(m.Bytes)
+	f.dest.free(m.RoutingKey)
+}
+
+// conclude tells the breakers what a send came to, decides and settles.
+func (r *Relay) conclude(f flight, m *Message, before int, t Try) {
+	t.CutOff = f.lease.ctx.Err() != nil && (t.Outcome.Kind == KindUnknown || t.Outcome.Kind == KindUnsent)
+	if t.CutOff {
 		f.voidProbe()
 	} else {
-		t.Opened, t.Pause = f.dest.count(time.Now(), m.Claim, outcome, f.probe, before)
+		t.Opened, t.Pause = f.dest.count(time.Now(), m.Claim, t.Outcome, f.probe, before)
 	}
-	if !hangs {
-		f.dest.drop(m.Bytes)
-		f.dest.free(m.RoutingKey)
-	}
-	r.observe(Event{
-		Kind: EventSend, Destination: f.dest.Name, RoutingKey: m.RoutingKey, Type: m.Type, Outcome: outcome.Kind,
-		Class: outcome.Class, Took: t.Took,
+	r.settler.add(settling{
+		Settlement: Decide(t), claim: m.Claim, lease: f.lease, dest: f.dest, since: f.since,
+		outcome: t.Outcome.Kind, class: t.Outcome.Class, took: t.Took,
 	})
-	r.settle(f, m.Claim, Decide(t))
 }
 
 // ready makes a message ready for its send, or says what becomes of it without one. A header that is no string is our
@@ -132,33 +139,24 @@ func (r *Relay) ready(f flight, m *Message, policy *Policy) (s Settlement, ready
 	return Settlement{}, true
 }
 
-// send makes one try, within the policy's time-out and the lease. A Sink that hangs past its deadline is not waited for:
-// the outcome is unknown, and the message keeps its place at the destination until the Sink returns, so that what hangs
-// stays bounded.
-func (r *Relay) send(f flight, m *Message, timeout time.Duration) (o Outcome, hangs bool) {
+// send makes one try, within the policy's time-out and the lease, and concludes it exactly once. A Sink that hangs past its
+// deadline is not waited for: the outcome is unknown. send still returns with the Sink, so that the message keeps its place
+// at the destination and what hangs stays bounded.
+func (r *Relay) send(f flight, m *Message, timeout time.Duration, conclude func(Outcome)) {
 	ctx, cancel := context.WithTimeout(f.lease.ctx, timeout)
 	defer cancel()
-	result := make(chan Outcome, 1)
-	go func() { result <- sendOnce(ctx, f.dest.Sink, m) }()
-	select {
-	case o := <-result:
-		return o, false
-	case <-ctx.Done():
-	}
-	grace := time.NewTimer(sinkGrace)
-	defer grace.Stop()
-	select {
-	case o := <-result:
-		return o, false
-	case <-grace.C:
-	}
-	r.log.Warn("destination does not return after its deadline", "destination", f.dest.Name, "id", m.ID)
-	go func() {
-		<-result
-		f.dest.drop(m.Bytes)
-		f.dest.free(m.RoutingKey)
-	}()
-	return Unknown("timeout", fmt.Sprintf("no answer within %s, and the send does not end", timeout)), true
+	var once sync.Once
+	unwatch := context.AfterFunc(ctx, func() {
+		time.AfterFunc(sinkGrace, func() {
+			once.Do(func() {
+				r.log.Warn("destination does not return after its deadline", "destination", f.dest.Name, "id", m.ID)
+				conclude(Unknown("timeout", fmt.Sprintf("no answer within %s, and the send does not end", timeout)))
+			})
+		})
+	})
+	outcome := sendOnce(ctx, f.dest.Sink, m)
+	unwatch()
+	once.Do(func() { conclude(outcome) })
 }
 
 // sendOnce makes a panic that message's outcome: something may have gone out.
@@ -191,11 +189,6 @@ func (r *Relay) release(f flight, claims []Claim) {
 func (r *Relay) unstarted(f flight, c Claim, s Settlement) {
 	f.voidProbe()
 	f.dest.free(c.RoutingKey)
-	r.settle(f, c, s)
-}
-
-// settle hands a settlement to the writers.
-func (r *Relay) settle(f flight, c Claim, s Settlement) {
 	r.settler.add(settling{Settlement: s, claim: c, lease: f.lease, dest: f.dest, since: f.since})
 }
 

@@ -22,6 +22,10 @@ type settling struct {
 	lease *lease
 	dest  *destination
 	since time.Time // of the claim
+
+	outcome Kind // of its send; "" where there was none
+	class   string
+	took    time.Duration
 }
 
 // settler writes settlements in batches, by count or by age.
@@ -138,7 +142,7 @@ func (s *settler) write(ctx context.Context, batch []settling) {
 			s.r.faults.log(s.r.log, "settle", u.Err)
 		}
 	}
-	events := make([]Event, 0, len(batch)+1)
+	events := make([]Event, 0, 2*len(batch)+1)
 	for _, it := range batch {
 		reason, unsettled := why[it.claim.ID]
 		switch {
@@ -150,6 +154,12 @@ func (s *settler) write(ctx context.Context, batch []settling) {
 			events = append(events, Event{Kind: EventLost, Destination: it.dest.Name, RoutingKey: it.claim.RoutingKey})
 		default:
 			events = s.r.told(events, it)
+		}
+		if it.outcome != "" {
+			events = append(events, Event{
+				Kind: EventSend, Destination: it.dest.Name, RoutingKey: it.claim.RoutingKey, Type: it.claim.Type,
+				Outcome: it.outcome, Class: it.class, Took: it.took,
+			})
 		}
 		s.waiting.Add(-1)
 		s.r.close(it.lease, it.claim)

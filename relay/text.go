@@ -24,7 +24,9 @@ func clean(text string, limit int) string {
 		text = text[:4*limit] // bounds the work on a megabyte of error text
 	}
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
-	text = secrets.ReplaceAllString(text, "${1}${3}${4}***${2}")
+	if strings.ContainsAny(text, ":= ") { // else it can hold none, and most results are as short as partition@offset
+		text = secrets.ReplaceAllString(text, "${1}${3}${4}***${2}")
+	}
 	if len(text) <= limit {
 		return text
 	}
