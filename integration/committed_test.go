@@ -35,7 +35,7 @@ func TestS02_ExactlyTheCommitted(t *testing.T) {
 	s.waitDone(t, n)
 
 	delivered := s.delivered(t)
-	expectTimes(t, delivered, n, 1)
+	expectTimes(t, delivered, n, 1, 1)
 	for w := range writers {
 		for _, id := range committed[w] {
 			if delivered[id] == 0 {

@@ -56,7 +56,7 @@ func TestLockedRow(t *testing.T) {
 
 	psql.end(t)
 	s.waitDone(t, done+2)
-	expectTimes(t, s.delivered(t), done+2, 1)
+	expectTimes(t, s.delivered(t), done+2, 1, 1)
 	s.expect(t, 0, "SELECT count(*) FROM outbox WHERE attempts <> 1 OR unknown_since IS NOT NULL")
 	s.expect(t, 0, "SELECT count(*) FROM outbox_attempt")
 }

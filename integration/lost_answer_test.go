@@ -42,7 +42,7 @@ func (s *spine) loseClaim(t *testing.T, server string, after func(part) bool, li
 		lost.wait(t)
 	}
 	s.waitDone(t, n)
-	expectTimes(t, s.delivered(t), n, 1)
+	expectTimes(t, s.delivered(t), n, 1, 1)
 	s.expect(t, n, "SELECT count(*) FROM outbox WHERE attempts = 1 AND lapses = 0 AND unknown_since IS NULL")
 	s.expect(t, 0, "SELECT count(*) FROM outbox_attempt")
 	s.expect(t, 1, "SELECT count(DISTINCT lease_id) FROM outbox")

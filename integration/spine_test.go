@@ -83,11 +83,11 @@ func (s *spine) waitDone(t *testing.T, n int) {
 	})
 }
 
-// waitRecords waits until the topic holds so many records.
+// waitRecords waits until the topic holds at least so many records.
 func (s *spine) waitRecords(t *testing.T, n int) {
 	t.Helper()
 	eventually(t, patience, func() error {
-		if got := len(readTopic(t, s.topic)); got != n {
+		if got := len(readTopic(t, s.topic)); got < n {
 			return fmt.Errorf("%d records in the topic, want %d", got, n)
 		}
 		return nil
@@ -199,23 +199,23 @@ func onWire(r *kgo.Record) string {
 	return text
 }
 
-// expectTimes checks that each of n messages is in the topic so often.
-func expectTimes(t *testing.T, delivered map[string]int, n, times int) {
+// expectTimes checks that each of n messages is in the topic, from least to most times.
+func expectTimes(t *testing.T, delivered map[string]int, n, least, most int) {
 	t.Helper()
 	if len(delivered) != n {
 		t.Errorf("%d messages are in the topic, want %d", len(delivered), n)
 	}
 	wrong := 0
-	for id, got := range delivered {
-		if got == times {
+	for id, times := range delivered {
+		if least <= times && times <= most {
 			continue
 		}
 		if wrong++; wrong <= 5 {
-			t.Errorf("message %s is in the topic %d times, want %d", id, got, times)
+			t.Errorf("message %s is in the topic %d times, want %d to %d", id, times, least, most)
 		}
 	}
 	if wrong > 5 {
-		t.Errorf("and so are %d more", wrong-5)
+		t.Errorf("and %d more are not", wrong-5)
 	}
 }
 
