@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// config is a small configuration that works; the zero-config environment is too little to break.
+// plainConfig is a small configuration that works.
 const plainConfig = `
 relay: {name: a, lease: 2s}
 http: {listen: "127.0.0.1:0"}

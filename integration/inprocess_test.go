@@ -57,8 +57,7 @@ func relayInside(t *testing.T, url, name string, destination relay.Destination, 
 	}
 }
 
-// insert writes n messages of a type, each in a row of its own, with payloads that number them, and returns nothing: who
-// wants the ids reads them.
+// insert writes n messages of a type, with keys and payloads that number them.
 func (d *database) insert(t *testing.T, n int, kind string) {
 	t.Helper()
 	d.exec(t, `INSERT INTO outbox (type, aggregateid, payload)
