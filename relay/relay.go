@@ -80,6 +80,7 @@ func (r *Relay) Run(ctx context.Context) {
 	}
 	(&claimer{Relay: r, asked: map[turn]string{}}).run(working)
 
+	r.log.Info("stopping", "relay", r.cfg.Name, "grace", r.cfg.StopTimeout)
 	stop()
 	workers.Wait()
 	r.movers.Wait()
