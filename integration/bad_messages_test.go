@@ -17,7 +17,7 @@ func TestBadMessagesInFront(t *testing.T) {
 	const budget = 3
 	d := newDatabase(t)
 	sink := &relaytest.Sink{AnswerFunc: func(_ context.Context, s *relaytest.Sending) relay.Outcome {
-		time.Sleep(5 * time.Millisecond) // a destination of this speed
+		time.Sleep(5 * time.Millisecond) //nolint:forbidigo // a destination of this speed, no waiting of the test
 		if s.Type == "bad" {
 			return relay.Retry("http_5xx", "500 Internal Server Error")
 		}

@@ -49,12 +49,6 @@ func emptyDatabase(t *testing.T) *database {
 	return d
 }
 
-// at is the URL of the same database at another address: a proxy's.
-func (d *database) at(t *testing.T, address string) string {
-	t.Helper()
-	return rewrite(t, d.url, func(u *url.URL) { u.Host = address })
-}
-
 // pooled is the URL of the same database through pgbouncer in transaction mode.
 func (d *database) pooled(t *testing.T) string {
 	t.Helper()

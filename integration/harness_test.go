@@ -61,14 +61,6 @@ func need(t *testing.T, variable string) string {
 	return ""
 }
 
-// slow skips a test that waits for minutes on purpose, unless OUTBOXD_TEST_SLOW=1.
-func slow(t *testing.T) {
-	t.Helper()
-	if os.Getenv("OUTBOXD_TEST_SLOW") != "1" {
-		t.Skip("takes minutes: make slow runs it")
-	}
-}
-
 // scale is n with OUTBOXD_TEST_FULL=1, otherwise about a tenth of it and at least 1.
 func scale(n int) int {
 	if os.Getenv("OUTBOXD_TEST_FULL") == "1" {

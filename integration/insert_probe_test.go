@@ -141,7 +141,7 @@ func writeSlowly(t *testing.T, app *sql.DB) (committed bool, err error) {
 	if _, err := tx.ExecContext(t.Context(), "INSERT INTO outbox (aggregatetype, type) VALUES ('orders', 'order_paid')"); err != nil {
 		return false, err
 	}
-	time.Sleep(rand.N(50 * time.Millisecond)) // its other work
+	time.Sleep(rand.N(50 * time.Millisecond)) //nolint:forbidigo // the application's other work, no waiting of the test
 	if rand.IntN(5) == 0 {
 		return false, nil
 	}

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 )
 
 // side says which way bytes go.
@@ -39,7 +38,6 @@ type proxy struct {
 	listener net.Listener
 	closing  chan struct{}
 	running  sync.WaitGroup
-	delay    atomic.Int64 // before each part, in nanoseconds
 	silent   atomic.Bool
 
 	mu      sync.Mutex
@@ -79,9 +77,6 @@ func newProxy(t *testing.T, target string, newWire func(*proxy) wire) *proxy {
 
 // address is where clients connect to.
 func (p *proxy) address() string { return p.listener.Addr().String() }
-
-// setDelay makes each part wait before it goes on.
-func (p *proxy) setDelay(d time.Duration) { p.delay.Store(int64(d)) }
 
 // cutAll closes every connection; clients may connect again.
 func (p *proxy) cutAll() {
@@ -184,13 +179,6 @@ func (p *proxy) pump(l *link, w wire, s side, from io.Reader, to io.Writer) {
 
 // pass does with one part what the proxy was told, and reports whether the connection lives on.
 func (p *proxy) pass(l *link, one part, to io.Writer) bool {
-	if d := p.delay.Load(); d > 0 {
-		select {
-		case <-time.After(time.Duration(d)):
-		case <-p.closing:
-			return false
-		}
-	}
 	if !p.await(one) {
 		return false
 	}

@@ -7,7 +7,8 @@ import (
 )
 
 const (
-	busyPoll = 10 * time.Millisecond  // the longest wait after a claim that brought something; the shortest is half of it
+	busyPoll = 10 * time.Millisecond  // the longest wait while there is work; the shortest is half of it
+	busyFor  = time.Second            // after a claim that brought something
 	idlePoll = 250 * time.Millisecond // the longest wait when nothing is due
 )
 
@@ -19,6 +20,7 @@ type claimer struct {
 	asked      map[turn]string // the lane asked last, of each destination with more lanes than places
 	crowded    bool            // this round leaves out lanes that have no place
 	wait       time.Duration
+	busyUntil  time.Time
 	nextLapsed time.Time
 	suspect    bool // a message that lapsed more than once waits or is in flight here
 	quiet      bool // with Once: the last round brought nothing, and the routing keys are fresh
@@ -38,13 +40,16 @@ func (c *claimer) run(ctx context.Context) {
 }
 
 func (c *claimer) pause(ctx context.Context, got int, full bool, err error) {
+	if got > 0 {
+		c.busyUntil = time.Now().Add(busyFor)
+	}
 	switch {
 	case err != nil:
 		c.wait = min(max(2*c.wait, 50*time.Millisecond), 2*time.Second)
 	case full:
 		c.wait = 0
 		return
-	case got > 0 || c.crowded:
+	case c.crowded || time.Now().Before(c.busyUntil):
 		c.wait = busyPoll
 	default:
 		c.wait = min(max(2*c.wait, busyPoll), idlePoll)

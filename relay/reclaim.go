@@ -47,7 +47,7 @@ func (w *watcher) look(ctx context.Context) (dead []Lease, next time.Duration) {
 	asked := time.Now()
 	var era string
 	var leases []Lease
-	next = w.cfg.Lease / 4
+	next = w.cfg.Lease / 6
 	err := w.call(ctx, "watch", func(ctx context.Context) (err error) {
 		era, leases, err = w.cfg.Database.Watch(ctx)
 		return err
@@ -67,7 +67,7 @@ func (w *watcher) look(ctx context.Context) (dead []Lease, next time.Duration) {
 		if w.leases.mine(l.ID) {
 			continue
 		}
-		next = min(next, l.Length/4)
+		next = min(next, l.Length/6)
 		s, ok := w.seen[l.ID]
 		if !ok || s.renewed != l.Renewed || gap > l.Length/3 {
 			s = watched{renewed: l.Renewed, since: time.Now()}

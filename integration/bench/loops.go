@@ -91,8 +91,10 @@ func (b *broker) bare(messages []relay.Message) []string {
 	out := make([]*sarama.ProducerMessage, len(messages))
 	for i := range messages {
 		m := &messages[i]
-		out[i] = &sarama.ProducerMessage{Topic: topic, Key: sarama.StringEncoder(*m.AggregateID), Value: sarama.ByteEncoder(m.Payload),
-			Headers: []sarama.RecordHeader{{Key: []byte("id"), Value: []byte(m.WireKey)}, {Key: []byte("type"), Value: []byte(m.Type)}}}
+		out[i] = &sarama.ProducerMessage{
+			Topic: topic, Key: sarama.StringEncoder(*m.AggregateID), Value: sarama.ByteEncoder(m.Payload),
+			Headers: []sarama.RecordHeader{{Key: []byte("id"), Value: []byte(m.WireKey)}, {Key: []byte("type"), Value: []byte(m.Type)}},
+		}
 	}
 	if err := b.producer.SendMessages(out); err != nil {
 		panic(err)
