@@ -9,7 +9,8 @@ import (
 	"github.com/outboxd/outboxd/relay"
 )
 
-// One statement, so that people never see a relay without its breakers. started_at stays that of the first beat. $1 relay,
+// One statement, so that people never see a relay without its breakers. started_at stays that of the first beat. What a
+// relay left that was killed goes after a day: relays are named anew at each start unless they are told a name. $1 relay,
 // $2 host, $3 version, $4 hash of the configuration, $5 destinations, $6 names of the breakers, $7 what they are.
 const postgresBeat = `
 WITH r AS (
@@ -18,7 +19,10 @@ WITH r AS (
   ON CONFLICT (name) DO UPDATE SET host = excluded.host, version = excluded.version,
     config_hash = excluded.config_hash, destinations = excluded.destinations, seen_at = now()),
 gone AS (
-  DELETE FROM /*schema.*/outbox_control WHERE kind = 'breaker' AND owner = $1::text AND name <> ALL ($6::text[]))
+  DELETE FROM /*schema.*/outbox_control WHERE kind = 'breaker'
+    AND (owner = $1::text AND name <> ALL ($6::text[]) OR owner <> $1::text AND updated_at < now() - interval '1 day')),
+dead AS (
+  DELETE FROM /*schema.*/outbox_relay WHERE name <> $1::text AND seen_at < now() - interval '1 day')
 INSERT INTO /*schema.*/outbox_control (kind, name, owner, value)
 SELECT 'breaker', name, $1::text, value FROM unnest($6::text[], $7::text[]) AS b(name, value)
 ON CONFLICT (kind, name, owner) DO UPDATE SET value = excluded.value, updated_at = now()`

@@ -222,9 +222,20 @@ func TestPostgresBeatShowsBreakers(t *testing.T) {
 		`a kafka/orders {"state":"open","width":0,"failures":5,"last_error":"timeout: \"no\" answer"}`,
 		`b kafka {"state":"ok","width":0,"failures":0,"last_error":""}`)
 	beat(p, relay.BreakerState{Destination: "kafka", State: "ok"})
+	b.exec(t, "UPDATE outbox_relay SET seen_at = now() - interval '23 hours' WHERE name = 'b'")
+	b.exec(t, "UPDATE outbox_control SET updated_at = now() - interval '23 hours' WHERE owner = 'b'")
+	beat(p, relay.BreakerState{Destination: "kafka", State: "ok"})
 	seen(`a kafka {"state":"ok","width":0,"failures":0,"last_error":""}`, `b kafka {"state":"ok","width":0,"failures":0,"last_error":""}`)
 	if err := p.Leave(t.Context()); err != nil {
 		t.Fatalf("Leave: %v", err)
 	}
 	seen(`b kafka {"state":"ok","width":0,"failures":0,"last_error":""}`)
+
+	b.exec(t, "UPDATE outbox_relay SET seen_at = now() - interval '25 hours' WHERE name = 'b'")
+	b.exec(t, "UPDATE outbox_control SET updated_at = now() - interval '25 hours' WHERE owner = 'b'")
+	beat(p, relay.BreakerState{Destination: "kafka", State: "ok"})
+	seen(`a kafka {"state":"ok","width":0,"failures":0,"last_error":""}`)
+	if relays := b.Relays(); !slices.Equal(relays, []string{"a"}) {
+		t.Errorf("relays %q, want only the one that is alive", relays)
+	}
 }
