@@ -62,6 +62,8 @@ func fold(code string) (Class, string) {
 		return Missing, "a table, column, function or schema of outboxd is missing: run outboxd migrate up"
 	case "23505":
 		return Duplicate, "the key exists already"
+	case "08P01": // what a pooler says of session settings that it does not pass on
+		return Pooler, "the server does not take the connection's settings: behind a transaction pooler set pooler: transaction"
 	case "26000", "42P05":
 		return Pooler, "a prepared statement got lost or came twice: behind a transaction pooler set pooler: transaction"
 	}
