@@ -21,7 +21,7 @@ func claimsOf(n, lapses int) []relay.Claim {
 	return slices.Repeat([]relay.Claim{{RoutingKey: orders, Lapses: lapses}}, n)
 }
 
-// TestFloorRule walks the rule of performance.md section 6 by hand.
+// TestFloorRule walks the rule of the floors by hand.
 func TestFloorRule(t *testing.T) {
 	t.Parallel()
 	const margin = floorMargin

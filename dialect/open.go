@@ -33,7 +33,7 @@ type DB struct {
 	settings string // pooler only: SET LOCAL of what a direct connection has from its start
 }
 
-// Connections of each pool. Few claimers with big batches are fastest: performance.md section 4.
+// Connections of each pool. Few claimers with big batches are fastest.
 const (
 	workConnections = 4
 	keepConnections = 3

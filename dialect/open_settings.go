@@ -30,7 +30,7 @@ func limitsOf(lease time.Duration) limits {
 type setting struct{ name, value string }
 
 // settings are what every session of a relay has. A statement planned on an empty table would keep its sequential scan for
-// ever, so there are none; a compiled plan costs more than our statements take. performance.md section 5.
+// ever, so there are none; a compiled plan costs more than our statements take.
 func (l limits) settings() []setting {
 	s := []setting{
 		{"default_transaction_isolation", "read committed"},

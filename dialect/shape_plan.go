@@ -17,7 +17,7 @@ type planNode struct {
 }
 
 // checkPlan refuses a claim that would read or sort more than it takes: an index that the server cannot use, or a setting
-// of the role or the database that forbids it, makes every claim as slow as the table is long. performance.md section 5.
+// of the role or the database that forbids it, makes every claim as slow as the table is long.
 func (d *DB) checkPlan(ctx context.Context, q sqlx.ExtContext) error {
 	query, err := render("EXPLAIN (FORMAT JSON) "+postgresClaim, d.schema)
 	if err != nil {

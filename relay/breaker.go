@@ -21,7 +21,7 @@ const (
 //
 // Bad messages look like an outage: 5,000 malformed ones that are answered with 500 stand in front of all good ones. So
 // a breaker that an early probe closed and that soon opens again learns: it needs a run four times as long each time.
-// design.md section 5. It is not safe for concurrent use; its destination's mutex guards it.
+// relay/DESIGN.md, Breaker. It is not safe for concurrent use; its destination's mutex guards it.
 type breaker struct {
 	cfg BreakerConfig
 

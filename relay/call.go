@@ -53,12 +53,21 @@ type faults struct {
 }
 
 func (f *faults) log(log *slog.Logger, name string, err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if now := time.Now(); now.Sub(f.last[name]) >= logEvery {
-		f.last[name] = now
+	if f.due(name) {
 		log.Error("database fault", "query", name, "err", err)
 	}
+}
+
+// due tells whether a fault of that name is to be logged now, and takes it that it is.
+func (f *faults) due(name string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := time.Now()
+	due := now.Sub(f.last[name]) >= logEvery
+	if due {
+		f.last[name] = now
+	}
+	return due
 }
 
 // clear forgets a fault that is over for long enough, so that the next one is logged at once.

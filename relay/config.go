@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// The defaults of design.md section 11.
+// The defaults of relay/DESIGN.md, Defaults.
 const (
 	DefaultLease       = 30 * time.Second
 	DefaultStopTimeout = 25 * time.Second
@@ -19,7 +19,7 @@ const (
 	defaultMaxBytes    = 32 << 20
 )
 
-// Config is all that a Relay is made of. New fills what is zero with the defaults of design.md section 11, and refuses
+// Config is all that a Relay is made of. New fills what is zero with the defaults of relay/DESIGN.md, Defaults, and refuses
 // what cannot work.
 type Config struct {
 	Name         string // of this relay, unique among those on the table; it is written into leases
@@ -46,7 +46,7 @@ type Destination struct {
 	Breaker  BreakerConfig
 }
 
-// BreakerConfig sets a breaker; zero values are the defaults of design.md section 5.
+// BreakerConfig sets a breaker; zero values are the defaults of relay/DESIGN.md, Breaker.
 type BreakerConfig struct {
 	Run   int           // outcomes in a row that open it, default 5
 	Pause time.Duration // before the first probe, default 1 s, doubling

@@ -20,7 +20,7 @@ type Admission struct {
 	Since  time.Duration // since the claim
 }
 
-// Admit asks, before the send, whether a claimed message may go out, in the order of design.md section 4. Where it may
+// Admit asks, before the send, whether a claimed message may go out, in the order of relay/DESIGN.md, Admit. Where it may
 // not, turned is true and the settlement says what becomes of it: failed, or pending again because no policy takes its
 // type or version (the next configuration will).
 func Admit(a Admission) (s Settlement, turned bool) {
@@ -52,7 +52,7 @@ type Try struct {
 	Draw    float64       // a random number in [0, 1)
 }
 
-// Decide makes the settlement of a send from its outcome: the table of design.md section 5. It is pure and total; an
+// Decide makes the settlement of a send from its outcome: the table of relay/DESIGN.md, Decide. It is pure and total; an
 // outcome outside the closed set counts as unknown. Only Decide ends a message at its budget.
 func Decide(t Try) Settlement {
 	switch t.Outcome.Kind {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestDecide is the table of design.md section 5, cell by cell: what a send came to, in each of the three columns.
+// TestDecide is the table of relay/DESIGN.md, Decide, cell by cell: what a send came to, in each of the three columns.
 func TestDecide(t *testing.T) {
 	t.Parallel()
 	const (
@@ -90,7 +90,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestAdmit asks in the order of design.md section 4: the first that holds decides.
+// TestAdmit asks in the order of relay/DESIGN.md, Admit: the first that holds decides.
 func TestAdmit(t *testing.T) {
 	t.Parallel()
 	policy := &Policy{Versions: []int{1, 2}}

@@ -2,6 +2,7 @@ package relay
 
 import (
 	"context"
+	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -11,6 +12,7 @@ import (
 // destination is a Destination at work: who is under way to it, how many bytes they hold, and its breakers.
 type destination struct {
 	Destination
+	log   *slog.Logger
 	freed func() // called when so many places are free again that a claim is worth while
 
 	mu       sync.Mutex
@@ -23,9 +25,9 @@ type destination struct {
 	next chan struct{} // held by who waits for bytes: first come, first served, so that a large message gets its turn
 }
 
-func newDestination(d Destination, freed func()) *destination {
+func newDestination(d Destination, log *slog.Logger, freed func()) *destination {
 	return &destination{
-		Destination: d, freed: freed, whole: newBreaker(d.Breaker), keys: map[string]*breaker{},
+		Destination: d, log: log, freed: freed, whole: newBreaker(d.Breaker), keys: map[string]*breaker{},
 		changed: make(chan struct{}), next: make(chan struct{}, 1),
 	}
 }
@@ -139,6 +141,7 @@ func (d *destination) count(now time.Time, c Claim, o Outcome, probe *breaker, b
 	opened = probe == nil && before != 0
 	good := o.Kind == KindDone || o.Kind == KindFail
 	for _, b := range d.breakers(c.RoutingKey) {
+		wasOpen := b.open
 		switch concerns := !d.PerKey || good || o.Wide == (b == d.whole); {
 		case b == probe && concerns:
 			b.probed(now, o.Kind, text)
@@ -147,8 +150,24 @@ func (d *destination) count(now time.Time, c Claim, o Outcome, probe *breaker, b
 		case concerns && (good || !opened):
 			b.report(now, o.Kind, c, text, d.Width)
 		}
+		d.tell(b, c.RoutingKey, wasOpen)
 	}
 	return opened, pause
+}
+
+// tell logs that a breaker opened or closed.
+func (d *destination) tell(b *breaker, key string, wasOpen bool) {
+	if b.open == wasOpen {
+		return
+	}
+	if b == d.whole {
+		key = "all"
+	}
+	if b.open {
+		d.log.Warn("destination open: only a probe goes out now and then", "destination", d.Name, "routing_key", key, "err", b.lastErr)
+	} else {
+		d.log.Info("destination answers again", "destination", d.Name, "routing_key", key)
+	}
 }
 
 // voidProbe says that the probe came to no outcome.

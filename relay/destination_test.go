@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"log/slog"
 	"strconv"
 	"testing"
 	"time"
@@ -16,7 +17,7 @@ type reporter struct {
 func newReporter(t *testing.T, perKey bool) *reporter {
 	t.Parallel()
 	cfg := Destination{Name: "dest", Width: 8, PerKey: perKey, Breaker: BreakerConfig{Run: 5, Pause: time.Second, Cap: time.Minute}}
-	return &reporter{destination: newDestination(cfg, func() {}), now: time.Now()}
+	return &reporter{destination: newDestination(cfg, slog.New(slog.DiscardHandler), func() {}), now: time.Now()}
 }
 
 // one reports an outcome of a send of a new message, which began when the breakers had opened before times.

@@ -9,7 +9,7 @@
 //	decide   decide.go    what the outcome costs: a pure function, the table of the design
 //	settle   settle.go    written back in batches, guarded by id, lease and state
 //
-// Start reading with Run in relay.go, then fly and deliver in flight.go, then decide.go. Around that path: lease.go and
+// Start reading with Run in relay.go, then fly and carry in flight.go, then decide.go. Around that path: lease.go and
 // keep.go hold and renew leases, reclaim.go takes back what dead relays left, breaker.go and destination.go keep a
 // destination that is away from costing messages their budget, single.go looks for what is claimed alone, route.go knows
 // the routing keys. The seams are store.go, implemented in package dialect, and sink.go, implemented in relay/sink.

@@ -14,7 +14,12 @@ const (
 	sinkGrace    = time.Second // for a Sink to come back after its deadline
 )
 
-// flight is the messages of one claim that go to one destination. Each holds a place of the destination.
+// flight is the messages of one claim that go to one destination. Each message holds, and gives back exactly once:
+//
+//	a place of the destination   from claim (reserve)      until the Sink returned, or it is settled unsent (free)
+//	bytes of the destination     from fly (hold)           with its place (drop)
+//	a share of the lease         from claim (leases.add)   until it is settled or lost (close)
+//	the breaker's probe, if any  from dueProbe             with its outcome (count), or with none (voidProbe)
 type flight struct {
 	dest  *destination
 	lease *lease
@@ -33,7 +38,7 @@ func (r *Relay) fly(f flight, claims []Claim) {
 		}
 		messages, err := r.load(f, chunk)
 		if err == nil {
-			r.deliverAll(f, chunk, messages, bytes)
+			r.startAll(f, chunk, messages, bytes)
 			claims, most, wait = claims[len(chunk):], min(2*most, maxBatch), firstRepeat
 			continue
 		}
@@ -67,8 +72,8 @@ func nextChunk(claims []Claim, maxBytes int) (chunk []Claim, bytes int) {
 	return claims[:n], bytes
 }
 
-// deliverAll starts the sends of the messages of a chunk, each in a goroutine of its own.
-func (r *Relay) deliverAll(f flight, chunk []Claim, messages []Message, bytes int) {
+// startAll starts the sends of the messages of a chunk, each in a goroutine of its own.
+func (r *Relay) startAll(f flight, chunk []Claim, messages []Message, bytes int) {
 	gone := make(map[string]Claim, len(chunk))
 	for _, c := range chunk {
 		gone[c.ID] = c
@@ -77,8 +82,8 @@ func (r *Relay) deliverAll(f flight, chunk []Claim, messages []Message, bytes in
 		m := &messages[i]
 		delete(gone, m.ID)
 		bytes -= m.Bytes
-		r.flights.Add(1) // until deliver has settled it, which may be before it returns
-		go r.deliver(f, m)
+		r.flights.Add(1) // until carry has settled it, which may be before it returns
+		go r.carry(f, m)
 	}
 	f.dest.drop(bytes)
 	for _, c := range gone { // no longer ours: whoever has it now decides
@@ -90,8 +95,8 @@ func (r *Relay) deliverAll(f flight, chunk []Claim, messages []Message, bytes in
 	}
 }
 
-// deliver walks one loaded message to its settlement, and gives its place back once the Sink has returned.
-func (r *Relay) deliver(f flight, m *Message) {
+// carry walks one loaded message to its settlement, and gives its place back once the Sink has returned.
+func (r *Relay) carry(f flight, m *Message) {
 	policy := r.policy(m.RoutingKey, m.Type)
 	if s, ready := r.ready(f, m, policy); !ready {
 		f.dest.drop(m.Bytes)
@@ -116,10 +121,21 @@ func (r *Relay) conclude(f flight, m *Message, before int, t Try) {
 	} else {
 		t.Opened, t.Pause = f.dest.count(time.Now(), m.Claim, t.Outcome, f.probe, before)
 	}
+	r.tellFailure(f, m, t)
 	r.settler.add(settling{
 		Settlement: Decide(t), claim: m.Claim, lease: f.lease, dest: f.dest, since: f.since,
 		outcome: t.Outcome.Kind, class: t.Outcome.Class, took: t.Took,
 	})
+}
+
+// tellFailure logs a send that will be tried again; of a destination and error class one line each logEvery.
+func (r *Relay) tellFailure(f flight, m *Message, t Try) {
+	o := t.Outcome
+	if o.Kind == KindDone || o.Kind == KindFail || !r.faults.due("send "+f.dest.Name+" "+o.Class) {
+		return
+	}
+	r.log.Warn("send failed", "destination", f.dest.Name, "routing_key", m.RoutingKey, "type", m.Type, "id", m.ID,
+		"attempt", m.Attempt(), "outcome", o.Kind, "error_class", o.Class, "err", clean(o.Err, maxErrorBytes))
 }
 
 // ready makes a message ready for its send, or says what becomes of it without one. A header that is no string is our
@@ -130,7 +146,7 @@ func (r *Relay) ready(f flight, m *Message, policy *Policy) (s Settlement, ready
 	}
 	headers, err := parseHeaders(m.RawHeaders)
 	if err != nil {
-		return Decide(Try{Claim: m.Claim, Outcome: Fail(Rejected, "invalid", err.Error()), Policy: *policy}), false
+		return ended(m.Claim, Rejected, "invalid", err.Error()), false
 	}
 	if !r.maySend(f) {
 		return Release(m.Claim), false

@@ -106,7 +106,7 @@ func TestHeaders(t *testing.T) {
 	})
 }
 
-// TestAdmitted: what may not be sent is not, and waits or ends as design.md section 4 says.
+// TestAdmitted: what may not be sent is not, and waits or ends as relay/DESIGN.md, Admit says.
 func TestAdmitted(t *testing.T) {
 	inWorld(t, func(w *world) {
 		sink := &recorder{}

@@ -5,7 +5,7 @@ import "time"
 // Kind is one of the five things that a send can come to.
 type Kind string
 
-// What a send came to. design.md section 5.
+// What a send came to. relay/DESIGN.md, Decide.
 const (
 	KindDone    Kind = "done"    // acknowledged by the destination
 	KindRetry   Kind = "retry"   // answered: not now

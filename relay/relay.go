@@ -46,7 +46,7 @@ func New(cfg Config) (*Relay, error) {
 	r.known.seen, r.faults.last, r.ticks.at = map[string]time.Time{}, map[string]time.Time{}, map[string]time.Time{}
 	r.settler = newSettler(r)
 	for _, d := range cfg.Destinations {
-		r.destinations = append(r.destinations, newDestination(d, r.wakeUp))
+		r.destinations = append(r.destinations, newDestination(d, cfg.Log, r.wakeUp))
 	}
 	return r, nil
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/outboxd/outboxd/relay"
 )
 
-// TestStore holds a Database to its contract: the docstrings of package relay's store.go and design.md sections 3 to 5.
+// TestStore holds a Database to its contract: the docstrings of package relay's store.go and relay/DESIGN.md.
 // Every case opens a table of its own, runs in parallel to the others and sleeps nowhere: ages and delays are seeded.
 func TestStore(t *testing.T, open func(t *testing.T) Backend) {
 	groups := map[string][]storeCase{

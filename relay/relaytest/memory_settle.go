@@ -28,7 +28,7 @@ func (s *Memory) Settle(ctx context.Context, settlements []relay.Settlement) (un
 	return unsettled, err
 }
 
-// settle writes a settlement to the message, as design.md section 5 has it.
+// settle writes a settlement to the message, as relay/DESIGN.md, Decide has it.
 func (m *message) settle(r relay.Row, now time.Time) {
 	m.State = r.State
 	if r.Charge {

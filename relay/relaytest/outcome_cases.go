@@ -6,7 +6,7 @@ import (
 	"github.com/outboxd/outboxd/relay"
 )
 
-// effect is a line of the table of design.md section 5, as it shows in the row: what a settlement of a message with 3
+// effect is a line of the table of relay/DESIGN.md, Decide, as it shows in the row: what a settlement of a message with 3
 // attempts, 1 lapse and a budget of 20 does to each column.
 type effect struct {
 	name    string

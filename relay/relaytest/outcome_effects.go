@@ -7,7 +7,7 @@ import (
 	"github.com/outboxd/outboxd/relay"
 )
 
-// effects is the table of design.md section 5, and of admit in section 4, line by line.
+// effects is the table of relay/DESIGN.md, Decide, and of admit in section 4, line by line.
 func effects() []effect {
 	retry := relay.Retry("http_5xx", "http_5xx happened")
 	unknown := relay.Unknown("timeout", "timeout happened")

@@ -11,7 +11,7 @@ import (
 	"github.com/outboxd/outboxd/relay"
 )
 
-// Table is an outbox in memory that several relays may share, with the semantics of design.md sections 3 and 4. Its clock
+// Table is an outbox in memory that several relays may share, with the semantics of relay/DESIGN.md. Its clock
 // is time.Now, so it runs under testing/synctest. Looking for due messages walks the whole table: it is for tests with
 // thousands of messages, not millions. Safe for concurrent use.
 type Table struct {

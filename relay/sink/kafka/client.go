@@ -14,7 +14,7 @@ import (
 )
 
 // Time-outs and retries of the client. Together they end a send in about 24 s when a broker stops answering, below the
-// 30 s that a Send has, so that the answer is sarama's and not a guess of ours. performance.md section 11.
+// 30 s that a Send has, so that the answer is sarama's and not a guess of ours.
 const (
 	netTimeout      = 6 * time.Second
 	produceTimeout  = 5 * time.Second

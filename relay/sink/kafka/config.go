@@ -15,7 +15,7 @@ import (
 const (
 	DefaultTopic           = "outbox.event.{routing_key}" // what Debezium's outbox router names them
 	DefaultMaxMessageBytes = 1 << 20                      // below a broker's message.max.bytes of 1 MiB and its overhead
-	DefaultTimeout         = 30 * time.Second             // design.md section 11
+	DefaultTimeout         = 30 * time.Second             // relay/DESIGN.md, Defaults
 	defaultClientID        = "outboxd"
 	defaultCompression     = "lz4"
 )

@@ -21,7 +21,7 @@ const (
 	logPause   = 10 * time.Second // between lines about the same trouble
 
 	// silenceBound is longer than sarama takes to give up by itself: 24 s where no produce request is answered, 40 s with
-	// metadata slow as well. performance.md section 11.
+	// metadata slow as well.
 	silenceBound = 45 * time.Second
 	closeGrace   = 30 * time.Second
 )
