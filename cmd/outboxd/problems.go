@@ -96,6 +96,9 @@ func stuck(w dialect.Waits, routes []routeConfig, watched bool) string {
 		return what + " are turned back: no policy accepts their schema version; add it to versions"
 	case w.Why == dialect.Paused:
 		return what + " are paused"
+	case w.Why == dialect.Retrying:
+		return fmt.Sprintf("%s failed and wait for their next try: outboxd list --state pending --routing-key %s shows why, outboxd get ID in full",
+			what, w.RoutingKey)
 	case w.Why == dialect.Due && watched && time.Duration(w.Oldest) > slowFor:
 		return fmt.Sprintf("%s are due, the oldest for %s: no relay has a route for them, or the relays are too slow", what, w.Oldest)
 	}

@@ -20,7 +20,7 @@ func TestProblems(t *testing.T) {
 	}{
 		"well": {status: dialect.Status{
 			Relays:   alive,
-			Waiting:  []dialect.Waits{{RoutingKey: "orders", Why: dialect.Due, Messages: 9, Oldest: age(time.Second)}, {RoutingKey: "orders", Why: dialect.Retrying, Messages: 1, Oldest: age(time.Hour)}},
+			Waiting:  []dialect.Waits{{RoutingKey: "orders", Why: dialect.Due, Messages: 9, Oldest: age(time.Second)}},
 			Breakers: []dialect.BreakerStatus{{Relay: "a", Name: "out", State: "ok"}, {Relay: "a", Name: "out", State: "ramp"}},
 		}, routes: routes},
 		"no relay yet": {want: []string{"no relay is alive: nothing is sent until one is started with outboxd run"}},
@@ -52,6 +52,10 @@ func TestProblems(t *testing.T) {
 		"nobody takes them": {
 			status: dialect.Status{Relays: alive, Waiting: []dialect.Waits{{RoutingKey: "x", Why: dialect.Due, Messages: 10000, More: true, Oldest: age(5 * time.Minute)}}},
 			want:   []string{"at least 10000 messages of routing key x are due, the oldest for 5m0s: no relay has a route for them, or the relays are too slow"},
+		},
+		"retrying": {
+			status: dialect.Status{Relays: alive, Waiting: []dialect.Waits{{RoutingKey: "orders", Why: dialect.Retrying, Messages: 3, Oldest: age(time.Hour)}}},
+			want:   []string{"3 messages of routing key orders failed and wait for their next try: outboxd list --state pending --routing-key orders shows why, outboxd get ID in full"},
 		},
 		"turned back and paused": {
 			status: dialect.Status{Relays: alive, Waiting: []dialect.Waits{{RoutingKey: "orders", Why: dialect.NoPolicy, Messages: 1}, {RoutingKey: "orders", Why: dialect.Paused, Messages: 2}}},
