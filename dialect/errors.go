@@ -56,6 +56,8 @@ func fold(code string) (Class, string) {
 		return Login, "the server refuses this user or password: check the database URL and pg_hba.conf"
 	case "3D000":
 		return Login, "there is no database of this name: check the database URL"
+	case "42704":
+		return Login, "the server does not know a setting that the connection asks for: check what stands after ? in the database URL"
 	case "42501":
 		return Rights, "the role may not do this: grant it what roles.sql gives"
 	case "42P01", "42703", "42883", "3F000":

@@ -16,7 +16,7 @@ func TestFold(t *testing.T) {
 	t.Parallel()
 	cases := map[string]Class{
 		"40P01": Deadlock, "55P03": Locked, "40001": Conflict, "57014": Cancelled, "57P01": Away, "57P02": Away, "57P03": Away,
-		"53300": Full, "53100": Full, "53200": Full, "25006": ReadOnly, "28P01": Login, "28000": Login, "3D000": Login,
+		"53300": Full, "53100": Full, "53200": Full, "25006": ReadOnly, "28P01": Login, "28000": Login, "3D000": Login, "42704": Login,
 		"42501": Rights, "42P01": Missing, "42703": Missing, "42883": Missing, "3F000": Missing, "23505": Duplicate, "23514": Refused,
 		"23502": Refused, "22P02": Unreadable, "22021": Unreadable, "22P05": Unreadable, "08006": Away, "26000": Pooler, "42P05": Pooler, "08P01": Pooler,
 		"42601": Other, "XX000": Other, "": Other, "4": Other,

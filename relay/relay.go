@@ -25,7 +25,7 @@ type Relay struct {
 	settler      *settler
 
 	working context.Context // ends at a stop: nothing is claimed or started after that
-	sending context.Context // ends when running sends are cut off
+	sending context.Context // ends when running sends are cut off; what keeps leases and writes outcomes ends last, in Run
 
 	flights sync.WaitGroup // claimed messages on their way
 	movers  sync.WaitGroup // leases being reclaimed
@@ -78,7 +78,7 @@ func (r *Relay) Run(ctx context.Context) {
 	for _, loop := range []func(context.Context){r.reclaim, r.orphans, r.discover} {
 		workers.Go(func() { loop(working) })
 	}
-	(&claimer{Relay: r, asked: map[turn]string{}}).run(working)
+	(&claimer{Relay: r, asked: map[turn]string{}}).run(working) // until the stop, or with Once until nothing is left
 
 	r.log.Info("stopping", "relay", r.cfg.Name, "grace", r.cfg.StopTimeout)
 	stop()
