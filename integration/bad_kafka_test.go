@@ -100,7 +100,7 @@ routes: [{match: "*", to: broker}]
 	for kind, want := range map[string]string{
 		"over the topic":    "failed, too_large, too_large, 1 attempt: topic \"" + topic + "\": ",
 		"over the producer": "failed, too_large, too_large, 1 attempt: ",
-		"header":            `failed, rejected, invalid, 1 attempt: header "tenant" is no string`,
+		"header":            `failed, rejected, invalid, 0 attempt: header "tenant" is no string`,
 	} {
 		var got string
 		d.read(t, `SELECT concat_ws(', ', state, reason, error_class, attempts || ' attempt: ' || last_error) FROM outbox WHERE type = '`+kind+`'`, &got)
