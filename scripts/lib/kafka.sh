@@ -48,7 +48,7 @@ transaction.state.log.min.isr=1
 group.initial.rebalance.delay.ms=0
 PROPERTIES
   local id
-  id=$(head -c 16 /dev/urandom | base64 | tr '+/' '-_' | tr -d '=')
+  id=A$(head -c 16 /dev/urandom | base64 | tr '+/' '-_' | cut -c2-22) # one that began with - would be taken for an option
   java -cp "$jars/*" kafka.tools.StorageTool format -t "$id" -c "$dir/server.properties" >"$dir.log" 2>&1 ||
     { tail -n 30 "$dir.log" >&2; die 'Kafka: the storage could not be formatted; its log is above'; }
   (exec java -Xmx512m -cp "$jars/*" kafka.Kafka "$dir/server.properties") </dev/null >>"$dir.log" 2>&1 &
