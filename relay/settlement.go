@@ -2,8 +2,8 @@ package relay
 
 import "time"
 
-// Settlement is what is written back of one message under one lease. Only this package makes one, by a named
-// constructor of this file (outside it Decide, Admit and Release do), so that no wrong combination can be written; a Store reads it by Row.
+// Settlement is what is written back of one message under one lease. It is made by the named constructors of this file
+// alone, which Decide, Admit and Release call, so that no wrong combination can be written; a Store reads it by Row.
 type Settlement struct{ row Row }
 
 // Row gives a Store the values to write.
