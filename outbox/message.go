@@ -16,8 +16,8 @@ import (
 // Message is one command or event. Only Type is required. Texts are valid UTF-8 without NUL; all but AggregateID and
 // Payload are also without control characters.
 type Message struct {
-	// ID is the message's identity and, on the wire, its idempotency key: a hyphenated UUID. Empty: a time-ordered one
-	// (version 7) is made. A second INSERT of an id fails until retention removes the first, so an id derived from the
+	// ID is the message's identity and, on the wire, its idempotency key: a hyphenated UUID; on MySQL and SQLite also any
+	// other 1 to 36 of A-Z, a-z, 0-9, _ and -. Empty: a time-ordered UUID (version 7) is made. A second INSERT of an id fails until retention removes the first, so an id derived from the
 	// business fact refuses doubles at the source.
 	ID string
 	// AggregateType says what the message is about and, where it is set, is the routing key. Empty: NULL, and Type is the
@@ -77,10 +77,14 @@ type row struct {
 }
 
 // size is what the row adds to a statement, in bytes, roughly.
-func (r *row) size() int { return len(r.payload) + len(r.headers) }
+func (r *row) size() int {
+	return len(r.aggregateType) + len(r.aggregateID) + len(r.typ) + len(r.payload) + len(r.contentType) + len(r.headers) +
+		len(r.traceparent)
+}
 
 // check returns the row of a message, with the defaults filled in, or the field that is wrong and what is wrong with it.
-func (m *Message) check() (r row, field, problem string) {
+// parse is the database's way with ids.
+func (m *Message) check(parse func(string) (id, problem string)) (r row, field, problem string) {
 	r = row{
 		aggregateType: m.AggregateType,
 		aggregateID:   m.AggregateID,
@@ -99,7 +103,7 @@ func (m *Message) check() (r row, field, problem string) {
 		r.schemaVersion = 1
 	}
 	if m.ID != "" {
-		if r.id, problem = parseUUID(m.ID); problem != "" {
+		if r.id, problem = parse(m.ID); problem != "" {
 			return r, "id", problem
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -22,7 +23,7 @@ const (
 // Final tells that no relay does anything more with the message by itself.
 func (s State) Final() bool { return s == Done || s == Failed }
 
-// Result is what became of a message. Times are the database's; a zero time is NULL.
+// Result is what became of a message. Times are the database's, in UTC; a zero time is none.
 type Result struct {
 	State      State
 	Reason     string // of a failed one: exhausted, rejected, too_large, expired, cancelled, lease_lost or unknown
@@ -44,26 +45,34 @@ type Queryer interface {
 // Result reads what became of the message. It needs SELECT on id, state, reason, result and the times only, which the
 // application's role has. An id that the table does not hold is ErrNotFound.
 func (t Table) Result(ctx context.Context, db Queryer, id string) (Result, error) {
-	quoted, err := t.quoted()
+	f, quoted, err := t.form()
 	if err != nil {
 		return Result{}, err
 	}
-	uuid, problem := parseUUID(id)
+	stored, problem := f.id(id)
 	if problem != "" {
 		return Result{}, fmt.Errorf("outbox: id %q: %s", id, problem)
 	}
 	var r Result
 	var reason, result sql.NullString
-	var done, failed, resolved sql.NullTime
-	err = db.QueryRowContext(ctx, "SELECT state, reason, result, created_at, done_at, failed_at, resolved_at FROM "+quoted+
-		" WHERE id = $1", uuid).Scan(&r.State, &reason, &result, &r.CreatedAt, &done, &failed, &resolved)
+	var created, done, failed, resolved sql.NullInt64
+	err = db.QueryRowContext(ctx, f.placed("SELECT "+f.selected+" FROM "+quoted+" WHERE id = ?", 0), stored).
+		Scan(&r.State, &reason, &result, &created, &done, &failed, &resolved)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return Result{}, fmt.Errorf("outbox: %s: %w", id, ErrNotFound)
 	case err != nil:
 		return Result{}, fmt.Errorf("outbox: read %s: %w", id, err)
 	}
-	r.Reason, r.Result = reason.String, result.String
-	r.DoneAt, r.FailedAt, r.ResolvedAt = done.Time, failed.Time, resolved.Time
+	r.Reason, r.Result = reason.String, strings.TrimRight(result.String, " ")
+	r.CreatedAt, r.DoneAt, r.FailedAt, r.ResolvedAt = utc(created), utc(done), utc(failed), utc(resolved)
 	return r, nil
+}
+
+// utc is the time of so many microseconds since 1970.
+func utc(micros sql.NullInt64) time.Time {
+	if !micros.Valid {
+		return time.Time{}
+	}
+	return time.UnixMicro(micros.Int64).UTC()
 }

@@ -9,16 +9,10 @@ import (
 	"time"
 )
 
-// Dialect names the kind of database that holds the table.
-type Dialect string
-
-// Postgres is PostgreSQL 13 or newer.
-const Postgres Dialect = "postgres"
-
 // Table is an outbox table. It holds no connection, may be copied, and is safe for concurrent use.
 type Table struct {
 	Dialect Dialect // required
-	Name    string  // outbox, or schema.outbox, without quotes; "" is outbox
+	Name    string  // outbox, or schema.outbox, without quotes; "" is outbox. A schema of MySQL is a database
 }
 
 // Tx is a transaction: *sql.Tx and *sqlx.Tx are. A *sql.DB is none and does not compile, because a message written
@@ -29,8 +23,8 @@ type Tx interface {
 	Rollback() error
 }
 
-// Write inserts the messages through tx, in the order given, and returns their ids, one for each message, canonical and in
-// lower case. Committing remains the caller's business. All messages are checked first: an *InvalidError means that nothing
+// Write inserts the messages through tx, in the order given, and returns their ids, one for each message, as the table
+// holds them: UUIDs in lower case. Committing remains the caller's business. All messages are checked first: an *InvalidError means that nothing
 // was sent to the database. Any other error is the database's, as an id that exists already: roll the transaction back,
 // since some of the messages may have been written. (An INSERT of your own with ON CONFLICT (id) DO NOTHING passes over an
 // id that exists.)
@@ -57,24 +51,24 @@ type Statement struct {
 // SQL returns what Write would run, for those whose transaction is not a Tx (pgx, ent, GORM): run the statements in order
 // in one transaction, and roll it back if one fails. No messages: no statements. ids and err are as in Write.
 func (t Table) SQL(msgs ...Message) (statements []Statement, ids []string, err error) {
-	quoted, err := t.quoted()
+	f, quoted, err := t.form()
 	if err != nil {
 		return nil, nil, err
 	}
-	rows, ids, err := prepare(msgs)
+	rows, ids, err := f.prepare(msgs)
 	if err != nil {
 		return nil, nil, err
 	}
-	return inserts(quoted, rows), ids, nil
+	return f.inserts(quoted, rows), ids, nil
 }
 
 // prepare checks all messages and gives those without an id one.
-func prepare(msgs []Message) ([]row, []string, error) {
+func (f form) prepare(msgs []Message) ([]row, []string, error) {
 	source := idSource{now: time.Now}
 	rows, ids := make([]row, len(msgs)), make([]string, len(msgs))
 	seen := make(map[string]int, len(msgs))
 	for i := range msgs {
-		r, field, problem := msgs[i].check()
+		r, field, problem := msgs[i].check(f.id)
 		if problem != "" {
 			return nil, nil, &InvalidError{Index: i, Field: field, Problem: problem}
 		}
@@ -99,22 +93,22 @@ func (t Table) name() string {
 
 var plainName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,39}$`)
 
-// quoted checks the dialect and the name, and returns the name as SQL. A schema may have any name; the table's own is
+// form checks the dialect and the name, and returns the name as SQL too. A schema may have any name; the table's own is
 // plain and short, because the names of its indexes are made from it.
-func (t Table) quoted() (string, error) {
-	if t.Dialect != Postgres {
-		return "", fmt.Errorf("outbox: dialect %q is not known: set Dialect to outbox.Postgres", string(t.Dialect))
+func (t Table) form() (f form, quoted string, err error) {
+	if f, err = t.Dialect.form(); err != nil {
+		return form{}, "", err
 	}
 	name := t.name()
 	dot := strings.LastIndexByte(name, '.')
 	schema, table := name[:max(dot, 0)], name[dot+1:]
 	switch {
 	case !plainName.MatchString(table):
-		return "", fmt.Errorf("outbox: table name %q: want at most 40 of a-z, 0-9 and _, not starting with a digit", table)
+		err = fmt.Errorf("outbox: table name %q: want at most 40 of a-z, 0-9 and _, not starting with a digit", table)
 	case dot < 0:
-		return `"` + table + `"`, nil
-	case schema == "" || len(schema) > 63 || strings.Contains(schema, `"`) || !printable(schema):
-		return "", fmt.Errorf("outbox: schema name %q: want 1 to 63 bytes, without quotes or control characters", schema)
+		return f, f.quote + table + f.quote, nil
+	case schema == "" || len(schema) > f.maxSchema || strings.Contains(schema, f.quote) || !printable(schema):
+		err = fmt.Errorf("outbox: schema name %q: want 1 to %d bytes, without quotes or control characters", schema, f.maxSchema)
 	}
-	return `"` + schema + `"."` + table + `"`, nil
+	return f, f.quote + schema + f.quote + "." + f.quote + table + f.quote, err
 }

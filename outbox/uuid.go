@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"encoding/hex"
+	"regexp"
 	"time"
 )
 
@@ -40,10 +41,12 @@ func canonical(id [16]byte) string {
 	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }
 
+// notUUID is what parseUUID says of a text in another form.
+const notUUID = "not a UUID in the form xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
+
 // parseUUID returns the canonical lower-case form of s, and what is wrong with it. Of the ways to write a UUID it takes
 // the hyphenated one only, in either case: ids are compared as text on some databases.
 func parseUUID(s string) (id, problem string) {
-	const notUUID = "not a UUID in the form xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
 	if len(s) != 36 || s[8] != '-' || s[13] != '-' || s[18] != '-' || s[23] != '-' {
 		return "", notUUID
 	}
@@ -55,4 +58,18 @@ func parseUUID(s string) (id, problem string) {
 		return canonical(id), ""
 	}
 	return "", "all zeros: it was never set"
+}
+
+var plainID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,36}$`)
+
+// parseID is parseUUID for databases where an id is a text: it takes others than UUIDs too, and keeps them as they are.
+func parseID(s string) (id, problem string) {
+	id, problem = parseUUID(s)
+	switch {
+	case problem != notUUID:
+		return id, problem
+	case !plainID.MatchString(s):
+		return "", "want 1 to 36 of A-Z, a-z, 0-9, _ and -"
+	}
+	return s, ""
 }
