@@ -12,14 +12,15 @@ help: ## this list
 build: ## bin/outboxd, one static binary
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/outboxd ./cmd/outboxd
 
-test: ## THE tests: gets PostgreSQL and Kafka, runs everything in its short form with -race, ends the servers
+test: ## THE tests: gets all servers, runs everything in its short form with -race, ends the servers
 	scripts/with-servers scripts/run-tests
 
 test-full: ## every count and duration whole, and PostgreSQL 18 too
 	OUTBOXD_TEST_FULL=1 scripts/with-servers --full scripts/run-tests
 
 test-unit: ## only what needs no server; the rest is skipped, and counted
-	CI=false OUTBOXD_TEST_POSTGRES_URL= OUTBOXD_TEST_PGBOUNCER_URL= OUTBOXD_TEST_KAFKA_BROKERS= scripts/run-tests
+	CI=false OUTBOXD_TEST_POSTGRES_URL= OUTBOXD_TEST_PGBOUNCER_URL= OUTBOXD_TEST_MYSQL_URL= OUTBOXD_TEST_MARIADB_URL= \
+	  OUTBOXD_TEST_KAFKA_BROKERS= scripts/run-tests
 
 slow: ## the bounds in seconds, outages and long runs, whole
 	OUTBOXD_TEST_SLOW=1 OUTBOXD_TEST_FULL=1 scripts/with-servers scripts/run-tests

