@@ -15,12 +15,14 @@
 
 CREATE TABLE IF NOT EXISTS /*schema.*/outbox (
     -- A time-ordered UUID (RFC 9562, version 7), so that INSERTs stay at the right edge of the key's index: 48 bits of
-    -- milliseconds, 12 bits of their fraction, 60 bits out of a hash. UUID() alone repeats itself on servers that have the
-    -- same network address, as containers do; RAND() alone repeats itself within a server. Hashed together they do not.
-    -- TIMESTAMPDIFF, since UNIX_TIMESTAMP would read a time of day as one of the session's time zone.
+    -- milliseconds, 10 of the microseconds behind them, 2 at random, 60 out of a hash. TIMESTAMPDIFF, since UNIX_TIMESTAMP
+    -- would read a time of day as one of the session's time zone. RAND() within the sum, since MariaDB computes a text
+    -- that is constant for a statement only once for as long as it keeps the table open. UUID() alone repeats itself on
+    -- servers that have the same network address, as containers do, and RAND() within a server; hashed together they do not.
     id             varchar(37)  CHARACTER SET ascii COLLATE ascii_bin NOT NULL DEFAULT (LOWER(CONCAT(
-                       INSERT(LPAD(HEX(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000), 12, '0'), 9, 0, '-'),
-                       '-7', LPAD(HEX(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) MOD 1000 * 4096 DIV 1000), 3, '0'),
+                       INSERT(INSERT(LPAD(HEX(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000 * 4096
+                           + TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) MOD 1000 * 4
+                           + CAST(FLOOR(RAND() * 4) AS SIGNED)), 15, '0'), 13, 0, '-7'), 9, 0, '-'),
                        '-8', INSERT(LEFT(SHA2(CONCAT(UUID(), RAND()), 256), 15), 4, 0, '-'))))
                    COMMENT 'The identity of the command. Chosen by the application, or made here; a second INSERT of it fails.',
     aggregatetype  varchar(256) COMMENT 'What the message is about. NULL: the type stands for it in routing_key.',
@@ -131,8 +133,9 @@ CREATE TABLE IF NOT EXISTS /*schema.*/outbox_attempt (
 
 CREATE TABLE IF NOT EXISTS /*schema.*/outbox_operation (
     id           varchar(37)  CHARACTER SET ascii COLLATE ascii_bin NOT NULL DEFAULT (LOWER(CONCAT(
-                     INSERT(LPAD(HEX(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000), 12, '0'), 9, 0, '-'),
-                     '-7', LPAD(HEX(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) MOD 1000 * 4096 DIV 1000), 3, '0'),
+                     INSERT(INSERT(LPAD(HEX(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000 * 4096
+                         + TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) MOD 1000 * 4
+                         + CAST(FLOOR(RAND() * 4) AS SIGNED)), 15, '0'), 13, 0, '-7'), 9, 0, '-'),
                      '-8', INSERT(LEFT(SHA2(CONCAT(UUID(), RAND()), 256), 15), 4, 0, '-'))))
                  COMMENT 'May be chosen by who asks.',
     op           varchar(16)  CHARACTER SET ascii COLLATE ascii_bin NOT NULL
