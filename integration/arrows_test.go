@@ -35,18 +35,30 @@ var arrows = []arrow{
 	},
 	{folder: "relay/sink/stdout", ours: []string{"outbox", "relay"}},
 	{
-		folder: "dialect", ours: []string{"outbox", "relay", "sql"},
-		others: []string{"github.com/jmoiron/sqlx", "github.com/lib/pq", "github.com/cenkalti/backoff"},
+		folder: "dialect", ours: []string{"relay", "sql"}, // an engine brings its own driver
+		others: []string{"github.com/jmoiron/sqlx"},
 	},
 	{
-		folder: "cmd/outboxd", ours: []string{"outbox", "relay", "relay/sink", "dialect", "sql"},
+		folder: "dialect/postgres", ours: []string{"dialect", "outbox", "relay", "sql"},
+		others: []string{"github.com/jmoiron/sqlx", "github.com/lib/pq"},
+	},
+	{
+		folder: "dialect/mysql", ours: []string{"dialect", "outbox", "relay", "sql"},
+		others: []string{"github.com/jmoiron/sqlx", "github.com/go-sql-driver/mysql"},
+	},
+	{
+		folder: "dialect/sqlite", ours: []string{"dialect", "outbox", "relay", "sql"},
+		others: []string{"github.com/jmoiron/sqlx", "modernc.org/sqlite"},
+	},
+	{
+		folder: "cmd/outboxd", ours: []string{"outbox", "relay", "relay/sink/", "dialect", "dialect/", "sql"},
 		others: []string{
 			"github.com/spf13/cobra", "github.com/goccy/go-yaml", "github.com/prometheus/client_golang",
-			"github.com/cenkalti/backoff", // the waits of a start without its database
+			"github.com/spf13/pflag", "github.com/cenkalti/backoff", // the waits of a start without its database
 		},
 	},
 	{
-		folder: "integration", ours: []string{"outbox", "relay", "relay/relaytest", "relay/sink", "dialect", "sql"},
+		folder: "integration", ours: []string{"outbox", "relay", "relay/relaytest", "relay/sink/", "dialect", "dialect/", "sql"},
 		others: []string{"github.com/lib/pq", "github.com/jmoiron/sqlx", "github.com/IBM/sarama", "github.com/twmb/franz-go"},
 	},
 	{folder: "scripts/testreport"},
@@ -119,7 +131,7 @@ func arrowOf(path string) (best arrow, ok bool) {
 func (a arrow) allows(imported string) bool {
 	if folder, ours := strings.CutPrefix(imported, module); ours {
 		return slices.ContainsFunc(a.ours, func(may string) bool {
-			return folder == may || may == "relay/sink" && within(folder, may)
+			return folder == may || strings.HasSuffix(may, "/") && strings.HasPrefix(folder, may)
 		})
 	}
 	if first, _, _ := strings.Cut(imported, "/"); !strings.Contains(first, ".") {

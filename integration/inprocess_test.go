@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/outboxd/outboxd/dialect"
+	"github.com/outboxd/outboxd/dialect/postgres"
 	"github.com/outboxd/outboxd/relay"
 )
 
@@ -19,11 +20,11 @@ import (
 func relayInside(t *testing.T, url, name string, destination relay.Destination, policy relay.Policy) (begin func()) {
 	t.Helper()
 	const lease = 5 * time.Second
-	db, err := dialect.Open(dialect.Options{URL: url, Name: name, Lease: lease})
+	db, err := postgres.Open(dialect.Options{URL: url, Name: name, Lease: lease})
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := dialect.NewPostgres(db, name, lease)
+	store, err := db.Store(name, lease)
 	if err != nil {
 		t.Fatal(err)
 	}

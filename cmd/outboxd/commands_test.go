@@ -126,7 +126,7 @@ func TestEmptyLists(t *testing.T) {
 
 func TestMissingTables(t *testing.T) {
 	t.Parallel()
-	s := postgres(t)
+	s := newServer(t)
 	for _, args := range []string{"list", "status", "get 0190163d-8694-739b-aea5-966c26f8ad91", "enqueue --type x", "migrate status"} {
 		code, _, stderr := cli(t, s.env(), strings.Fields(args)...)
 		if code != exitDatabase || !strings.Contains(stderr, "run outboxd migrate up") || strings.Count(stderr, "\n") != 1 {
@@ -138,7 +138,7 @@ func TestMissingTables(t *testing.T) {
 // TestPrintedMigration holds that what is printed makes the tables when somebody else runs it.
 func TestPrintedMigration(t *testing.T) {
 	t.Parallel()
-	s := postgres(t)
+	s := newServer(t)
 	code, text, stderr := cli(t, environment(), "migrate", "print", "--schema", s.schema)
 	if code != exitOK {
 		t.Fatal(stderr)

@@ -68,7 +68,7 @@ func (p *program) getCommand() *cobra.Command {
 }
 
 // getAll reads messages one by one. missing says of each that does not exist that it does not.
-func getAll(ctx context.Context, db *dialect.DB, ids []string, attempts, payload bool) (found []details, missing []string, err error) {
+func getAll(ctx context.Context, db inspector, ids []string, attempts, payload bool) (found []details, missing []string, err error) {
 	for _, id := range ids {
 		message, made, err := db.Get(ctx, id)
 		if errors.Is(err, dialect.ErrNotFound) {
@@ -92,7 +92,7 @@ func getAll(ctx context.Context, db *dialect.DB, ids []string, attempts, payload
 	return found, missing, nil
 }
 
-func (d *details) addPayload(ctx context.Context, db *dialect.DB) error {
+func (d *details) addPayload(ctx context.Context, db inspector) error {
 	bytes, err := db.Payload(ctx, d.ID)
 	if err != nil {
 		return err

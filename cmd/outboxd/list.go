@@ -6,8 +6,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/outboxd/outboxd/dialect"
+	"github.com/outboxd/outboxd/relay"
 )
 
 // listPages is how many pages one call reads for a filter that fits few messages, before it says where to go on.
@@ -16,7 +18,9 @@ const listPages = 20
 func (p *program) listCommand() *cobra.Command {
 	var (
 		out    output
-		filter dialect.Filter
+		filter relay.Filter
+		limit  int
+		cursor string
 	)
 	cmd := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List messages, without their payloads", Args: noArgs(),
@@ -26,7 +30,7 @@ func (p *program) listCommand() *cobra.Command {
 			if err := out.check(); err != nil {
 				return err
 			}
-			if filter.Limit < 1 || filter.Limit > 1000 {
+			if limit < 1 || limit > 1000 {
 				return usagef("--limit wants 1 to 1000")
 			}
 			db, err := p.open()
@@ -35,15 +39,13 @@ func (p *program) listCommand() *cobra.Command {
 			}
 			defer db.Close()
 			var found []dialect.Listed
-			page := dialect.Page{Next: filter.Cursor}
+			page := dialect.Page{Next: cursor}
 			for range listPages {
-				part := filter
-				part.Limit, part.Cursor = filter.Limit-len(found), page.Next
-				if page, err = db.List(cmd.Context(), part); err != nil {
+				if page, err = db.List(cmd.Context(), filter, limit-len(found), page.Next); err != nil {
 					return filterError(err)
 				}
 				found = append(found, page.Messages...)
-				if page.Next == "" || len(found) >= filter.Limit {
+				if page.Next == "" || len(found) >= limit {
 					break
 				}
 			}
@@ -57,11 +59,9 @@ func (p *program) listCommand() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&filter.State, "state", "", "only `state`: pending, in_flight, done or failed")
-	flags.StringVar(&filter.Type, "type", "", "only this `type`")
-	flags.StringVar(&filter.RoutingKey, "routing-key", "", "only this routing `key`")
-	flags.IntVar(&filter.Limit, "limit", 100, "at most so many messages, 1 to 1000")
-	flags.StringVar(&filter.Cursor, "cursor", "", "go on where the list before ended")
+	filterFlags(flags, &filter)
+	flags.IntVar(&limit, "limit", 100, "at most so many messages, 1 to 1000")
+	flags.StringVar(&cursor, "cursor", "", "go on where the list before ended")
 	out.flag(cmd)
 	return cmd
 }
@@ -74,18 +74,60 @@ func filterError(err error) error {
 	return err
 }
 
+// filterFlags are those of every command that works on the messages of a filter.
+func filterFlags(flags *pflag.FlagSet, f *relay.Filter) {
+	flags.StringVar((*string)(&f.State), "state", "", "only `state`: pending, in_flight, done or failed")
+	flags.StringVar(&f.Type, "type", "", "only this `type`")
+	flags.StringVar(&f.RoutingKey, "routing-key", "", "only this routing `key`")
+	flags.StringVar(&f.Key, "key", "", "only this aggregateid")
+	flags.IntVar(&f.SchemaVersion, "schema-version", 0, "only this `version` of the payload")
+	flags.StringVar((*string)(&f.Reason), "reason", "", "only what failed for this `reason`")
+	flags.StringVar(&f.ErrorClass, "error-class", "", "only what had this `class` of error last")
+	flags.Var(moment{&f.Since}, "since", "only what came to its state at this `time` or later: RFC 3339, or a duration ago such as 2h")
+	flags.Var(moment{&f.Until}, "until", "only what came to its state before this `time`")
+}
+
+// moment is the value of a flag: a time, or how long ago.
+type moment struct{ at **time.Time }
+
+// String is part of pflag.Value.
+func (m moment) String() string {
+	if m.at == nil || *m.at == nil {
+		return ""
+	}
+	return (*m.at).Format(time.RFC3339)
+}
+
+// Set is part of pflag.Value.
+func (m moment) Set(text string) error {
+	if ago, err := time.ParseDuration(text); err == nil {
+		at := time.Now().Add(-ago)
+		*m.at = &at
+		return nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return errors.New("write a time as 2026-01-31T15:04:05Z, or how long ago it was, as 2h30m")
+	}
+	*m.at = &at
+	return nil
+}
+
+// Type is part of pflag.Value.
+func (m moment) Type() string { return "time" }
+
 // listRow is a message in a table: what fits a screen.
 type listRow struct {
-	ID         string     `json:"id"`
-	State      string     `json:"state"`
-	RoutingKey string     `json:"routing_key"`
-	Type       string     `json:"type"`
-	Attempts   int        `json:"attempts"`
-	CreatedAt  time.Time  `json:"created_at"`
-	DueAt      *time.Time `json:"due_at"`
-	Reason     *string    `json:"reason"`
-	ErrorClass *string    `json:"error_class"`
-	Result     *string    `json:"result"`
+	ID         string        `json:"id"`
+	State      string        `json:"state"`
+	RoutingKey string        `json:"routing_key"`
+	Type       string        `json:"type"`
+	Attempts   int           `json:"attempts"`
+	CreatedAt  dialect.Time  `json:"created_at"`
+	DueAt      *dialect.Time `json:"due_at"`
+	Reason     *string       `json:"reason"`
+	ErrorClass *string       `json:"error_class"`
+	Result     *string       `json:"result"`
 }
 
 func listRows(found []dialect.Listed) []listRow {

@@ -107,8 +107,8 @@ type server struct {
 	*sql.DB
 }
 
-// postgres wants the server that OUTBOXD_TEST_POSTGRES_URL names.
-func postgres(t *testing.T) *server {
+// newServer wants the server that OUTBOXD_TEST_POSTGRES_URL names.
+func newServer(t *testing.T) *server {
 	t.Helper()
 	address := os.Getenv("OUTBOXD_TEST_POSTGRES_URL")
 	if address == "" {
@@ -133,7 +133,7 @@ func postgres(t *testing.T) *server {
 // migrated is a server with the tables of outboxd.
 func migrated(t *testing.T) *server {
 	t.Helper()
-	s := postgres(t)
+	s := newServer(t)
 	if code, _, stderr := cli(t, s.env(), "migrate", "up"); code != exitOK {
 		t.Fatalf("migrate up: exit %d: %s", code, stderr)
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/outboxd/outboxd/dialect"
+	"github.com/outboxd/outboxd/dialect/postgres"
 )
 
 func (p *program) migrateCommand() *cobra.Command {
@@ -82,14 +82,14 @@ func (p *program) migratePrintCommand() *cobra.Command {
 			"inserts its own version row, so that Flyway, Alembic or a person can run it.",
 		RunE: func(*cobra.Command, []string) error {
 			if script != "" {
-				text, err := dialect.Script(script+".sql", schema)
+				text, err := postgres.Script(script+".sql", schema)
 				if err != nil {
 					return usagef("--script: no script %q: roles or drop", script)
 				}
 				fmt.Fprint(p.stdout, text)
 				return nil
 			}
-			migrations, err := dialect.Migrations(schema)
+			migrations, err := postgres.Migrations(schema)
 			if err != nil {
 				return usagef("--schema: %w", err)
 			}

@@ -10,7 +10,7 @@ import (
 )
 
 // stillWaiting is the end of run --once: nothing is left, or exit code 8 with what still waits and why.
-func stillWaiting(ctx context.Context, db *dialect.DB, routes []relay.Route) error {
+func stillWaiting(ctx context.Context, db inspector, routes []relay.Route) error {
 	waiting, err := db.Waiting(ctx)
 	if err != nil {
 		return failf(exitDatabase, "what still waits is not known: %w", err)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/outboxd/outboxd/dialect"
 	"github.com/outboxd/outboxd/relay"
 )
 
@@ -69,8 +68,8 @@ func (p *program) runRelay(ctx context.Context, once bool) error {
 }
 
 // relayOn runs the relay until it is told to stop, or with Once until nothing is left to do.
-func relayOn(ctx context.Context, db *dialect.DB, config relay.Config, h *health) error {
-	store, err := dialect.NewPostgres(db, config.Name, config.Lease)
+func relayOn(ctx context.Context, db database, config relay.Config, h *health) error {
+	store, err := db.Store(config.Name, config.Lease)
 	if err != nil {
 		return errors.Join(failf(exitDatabase, "%w", err), closeSinks(config))
 	}

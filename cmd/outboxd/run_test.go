@@ -63,7 +63,7 @@ func TestRunOnceBrokersAway(t *testing.T) {
 // TestRunWaitsForTheTables holds that the daemon waits, unready, until somebody migrates, and then works.
 func TestRunWaitsForTheTables(t *testing.T) {
 	t.Parallel()
-	s := postgres(t)
+	s := newServer(t)
 	address := freeAddress(t)
 	_, stderr, stop := start(t, s.env("OUTBOXD_LISTEN="+address), "run")
 	eventually(t, "unready", func() bool {
@@ -110,7 +110,7 @@ func TestRunWaitsForTheDatabase(t *testing.T) {
 
 func TestRunMigratesWhenToldTo(t *testing.T) {
 	t.Parallel()
-	s := postgres(t)
+	s := newServer(t)
 	code, _, stderr := cli(t, s.env("OUTBOXD_MIGRATE=1"), "run", "--once")
 	if code != exitOK || !strings.Contains(stderr, "migration applied") {
 		t.Errorf("exit %d: %s", code, stderr)

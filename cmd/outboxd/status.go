@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -54,12 +53,12 @@ func (p *program) statusCommand() *cobra.Command {
 }
 
 type relayRow struct {
-	Relay   string    `json:"relay"`
-	Host    string    `json:"host"`
-	Version string    `json:"version"`
-	Started time.Time `json:"started"`
-	Seen    string    `json:"last seen"`
-	Serves  string    `json:"destinations"`
+	Relay   string       `json:"relay"`
+	Host    string       `json:"host"`
+	Version string       `json:"version"`
+	Started dialect.Time `json:"started"`
+	Seen    string       `json:"last seen"`
+	Serves  string       `json:"destinations"`
 }
 
 type waitsRow struct {

@@ -20,6 +20,7 @@ import (
 	_ "github.com/lib/pq"
 
 	"github.com/outboxd/outboxd/dialect"
+	"github.com/outboxd/outboxd/dialect/postgres"
 )
 
 type options struct {
@@ -116,7 +117,7 @@ type tables struct {
 	admin *sql.DB
 	name  string
 	app   *sql.DB
-	db    *dialect.DB
+	db    *postgres.DB
 }
 
 func newTables(ctx context.Context, url string) (*tables, error) {
@@ -135,7 +136,7 @@ func newTables(ctx context.Context, url string) (*tables, error) {
 	if t.app, err = sql.Open("postgres", own); err != nil {
 		return nil, err
 	}
-	if t.db, err = dialect.Open(dialect.Options{URL: own, Name: "bench", Lease: lease}); err != nil {
+	if t.db, err = postgres.Open(dialect.Options{URL: own, Name: "bench", Lease: lease}); err != nil {
 		return nil, err
 	}
 	_, err = t.db.Migrate(ctx)

@@ -1,0 +1,158 @@
+package dialect
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+
+	"github.com/outboxd/outboxd/relay"
+)
+
+// Listed is a message as lists show it, without its payload. Fields are columns of outbox; times are UTC.
+type Listed struct {
+	ID            string  `json:"id"`
+	Seq           int64   `json:"seq"`
+	State         string  `json:"state"`
+	RoutingKey    string  `json:"routing_key"`
+	AggregateID   *string `json:"aggregateid"`
+	Type          string  `json:"type"`
+	SchemaVersion int     `json:"schema_version"`
+	Attempts      int     `json:"attempts"`
+	Lapses        int     `json:"lapses"`
+	CreatedAt     Time    `json:"created_at"`
+	DueAt         *Time   `json:"due_at"`
+	FailedAt      *Time   `json:"failed_at"`
+	Reason        *string `json:"reason"`
+	ErrorClass    *string `json:"error_class"`
+	Result        *string `json:"result"`
+}
+
+// Page is a part of a list.
+type Page struct {
+	Messages []Listed
+	Next     string // the cursor of the next page; empty: this was the last
+}
+
+// Walk is a bounded part of the messages in the order of an index.
+type Walk struct {
+	// Query selects ListedFields, "at", when the message came to its state or else was created, and "place", a JSON array
+	// of texts that says where it stands, of what lies behind a place. Its placeholders are for each of Args, then for each
+	// part of the place, then for how many rows to read.
+	Query string
+	Args  []any
+	Start []string // the place before the first
+}
+
+// ListedFields are the columns of Listed.
+const ListedFields = `id, seq, state, routing_key, aggregateid, type, schema_version, attempts, lapses, created_at, due_at, failed_at, reason, error_class, result`
+
+// walkBound is how many rows one page reads at most. A filter that no index serves finds little in them, and pages on.
+const walkBound = 10000
+
+// List returns messages: pending ones in the order of their claims, failed ones by when they failed, all others by their
+// key, newest first. A page can be shorter than its limit, 1 to 1000, even empty, and yet have a next one. An error of
+// kind ErrFilter says what of the filter cannot be.
+func (i *Inspector) List(ctx context.Context, f relay.Filter, limit int, cursor string) (Page, error) {
+	if err := check(f); err != nil {
+		return Page{}, err
+	}
+	if limit < 1 || limit > 1000 {
+		return Page{}, Refuse(ErrFilter, "a limit of %d: 1 to 1000", limit)
+	}
+	walk := i.Texts.Walk(f, false)
+	place := walk.Start
+	if cursor != "" {
+		var err error
+		if place, err = decodeCursor(cursor, len(place)); err != nil {
+			return Page{}, err
+		}
+	}
+	var found []struct {
+		Listed
+		Matches bool
+		Place   string
+		N       int
+	}
+	query, args := i.matching(f, walk, place)
+	if err := i.selectAll(ctx, "list", &found, query, args...); err != nil {
+		return Page{}, wrongID(err)
+	}
+	page := Page{}
+	for n, row := range found {
+		if row.Matches {
+			page.Messages = append(page.Messages, row.Listed)
+		}
+		full := len(page.Messages) == limit && n < len(found)-1
+		if full || row.N == walkBound {
+			page.Next = base64.RawURLEncoding.EncodeToString([]byte(row.Place))
+			break
+		}
+	}
+	return page, nil
+}
+
+func check(f relay.Filter) error {
+	switch f.State {
+	case "", relay.Pending, relay.InFlight, relay.Finished, relay.Failed:
+		return nil
+	}
+	return Refuse(ErrFilter, "no state %q: pending, in_flight, done or failed", f.State)
+}
+
+// wrongID says what an engine means whose ids are UUIDs.
+func wrongID(err error) error {
+	if ClassOf(err) == Unreadable {
+		return Refuse(ErrFilter, "one of the ids is no UUID")
+	}
+	return err
+}
+
+// matching selects from a walk what a filter matches. The last row that was read comes back in any case: the next page
+// begins behind it.
+func (i *Inspector) matching(f relay.Filter, w Walk, place []string) (query string, args []any) {
+	condition, values := i.condition(f)
+	args = append(args, values...)
+	args = append(args, w.Args...)
+	for _, p := range place {
+		args = append(args, p)
+	}
+	return `
+SELECT ` + ListedFields + `, matches, place, n FROM (
+  SELECT s.*, ` + condition + ` AS matches, row_number() OVER () AS n
+  FROM (` + w.Query + `) s) numbered
+WHERE matches OR n = ?
+ORDER BY n`, append(args, walkBound, walkBound)
+}
+
+// condition holds for what a filter matches.
+func (i *Inspector) condition(f relay.Filter) (condition string, args []any) {
+	conditions := []string{"true"}
+	add := func(set bool, condition string, value any) {
+		if set {
+			conditions, args = append(conditions, condition), append(args, value)
+		}
+	}
+	add(f.State != "", "state = ?", string(f.State))
+	add(f.RoutingKey != "", "routing_key = ?", f.RoutingKey)
+	add(f.Type != "", "type = ?", f.Type)
+	add(f.SchemaVersion != 0, "schema_version = ?", f.SchemaVersion)
+	add(f.Reason != "", "coalesce(reason, '') = ?", string(f.Reason))
+	add(f.ErrorClass != "", "coalesce(error_class, '') = ?", f.ErrorClass)
+	add(f.Key != "", "coalesce(aggregateid, '') = ?", f.Key)
+	if f.Since != nil {
+		add(true, "at >= ?", i.Moment(*f.Since))
+	}
+	if f.Until != nil {
+		add(true, "at < ?", i.Moment(*f.Until))
+	}
+	return "(" + strings.Join(conditions, " AND ") + ")", args
+}
+
+func decodeCursor(cursor string, parts int) (place []string, err error) {
+	text, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err != nil || json.Unmarshal(text, &place) != nil || len(place) != parts {
+		return nil, Refuse(ErrFilter, "the cursor is not one that this list gave: begin without it, or keep the filter")
+	}
+	return place, nil
+}

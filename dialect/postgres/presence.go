@@ -1,0 +1,69 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/lib/pq"
+
+	"github.com/outboxd/outboxd/relay"
+)
+
+// One statement, so that people never see a relay without its breakers. started_at stays that of the first beat. What a
+// relay left that was killed goes after a day: relays are named anew at each start unless they are told a name. $1 relay,
+// $2 host, $3 version, $4 hash of the configuration, $5 destinations, $6 names of the breakers, $7 what they are.
+const sqlBeat = `
+WITH r AS (
+  INSERT INTO /*schema.*/outbox_relay (name, host, version, config_hash, destinations)
+  VALUES ($1::text, $2::text, $3::text, $4::text, $5::text[])
+  ON CONFLICT (name) DO UPDATE SET host = excluded.host, version = excluded.version,
+    config_hash = excluded.config_hash, destinations = excluded.destinations, seen_at = now()),
+gone AS (
+  DELETE FROM /*schema.*/outbox_control WHERE kind = 'breaker'
+    AND (owner = $1::text AND name <> ALL ($6::text[]) OR owner <> $1::text AND updated_at < now() - interval '1 day')),
+dead AS (
+  DELETE FROM /*schema.*/outbox_relay WHERE name <> $1::text AND seen_at < now() - interval '1 day')
+INSERT INTO /*schema.*/outbox_control (kind, name, owner, value)
+SELECT 'breaker', name, $1::text, value FROM unnest($6::text[], $7::text[]) AS b(name, value)
+ON CONFLICT (kind, name, owner) DO UPDATE SET value = excluded.value, updated_at = now()`
+
+// Beat implements relay.Presence.
+func (p *Store) Beat(ctx context.Context, b relay.Beat) error {
+	names, values := pq.StringArray{}, pq.StringArray{}
+	for _, s := range b.Breakers {
+		value, err := json.Marshal(breakerValue{s.State, s.Width, s.Failures, s.LastError})
+		if err != nil {
+			return err
+		}
+		names, values = append(names, breakerName(s)), append(values, string(value))
+	}
+	destinations := append(pq.StringArray{}, b.Destinations...) // a nil array would be NULL
+	_, err := p.keep.exec(ctx, "beat", p.relay, b.Host, b.Version, b.ConfigHash, destinations, names, values)
+	return err
+}
+
+// breakerValue is the value of a breaker in outbox_control.
+type breakerValue struct {
+	State     string `json:"state"`
+	Width     int    `json:"width"`
+	Failures  int    `json:"failures"`
+	LastError string `json:"last_error"`
+}
+
+func breakerName(s relay.BreakerState) string {
+	if s.RoutingKey == "" {
+		return s.Destination
+	}
+	return s.Destination + "/" + s.RoutingKey
+}
+
+// $1 relay.
+const sqlLeave = `
+WITH gone AS (DELETE FROM /*schema.*/outbox_control WHERE kind = 'breaker' AND owner = $1::text)
+DELETE FROM /*schema.*/outbox_relay WHERE name = $1::text`
+
+// Leave implements relay.Presence.
+func (p *Store) Leave(ctx context.Context) error {
+	_, err := p.keep.exec(ctx, "leave", p.relay)
+	return err
+}

@@ -1,0 +1,68 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+
+	"github.com/outboxd/outboxd/dialect"
+)
+
+// rights are what a relay does with each table. UPDATE of outbox is asked for column by column.
+func rights() map[string][]string {
+	all := []string{"SELECT", "INSERT", "UPDATE", "DELETE"}
+	return map[string][]string{
+		"outbox":         {"SELECT"},
+		"outbox_lease":   all,
+		"outbox_attempt": {"SELECT", "INSERT"},
+		"outbox_control": all,
+		"outbox_relay":   all,
+		"outbox_version": {"SELECT"},
+	}
+}
+
+// written are the columns of outbox that claims, settlements and reclaims write.
+func written() []string {
+	return []string{
+		"due_at", "lease_id", "attempts", "lapses", "state", "unknown_since", "done_at", "failed_at", "resolved_at", "reason",
+		"error_class", "last_error", "result",
+	}
+}
+
+// checkRights asks before the first claim, so that a missing grant shows at the start and not in the first settlement.
+func (d *DB) checkRights(ctx context.Context, q sqlx.ExtContext) error {
+	var user string
+	if err := sqlx.GetContext(ctx, q, &user, "SELECT current_user"); err != nil {
+		return err
+	}
+	for _, table := range slices.Sorted(maps.Keys(rights())) {
+		missing, err := lacking(ctx, q, `SELECT p FROM unnest($1::text[]) AS p WHERE NOT has_table_privilege(to_regclass($2)::oid, p)`, rights()[table], d.name(table))
+		if err != nil {
+			return err
+		}
+		if missing != "" {
+			return dialect.Refuse(dialect.ErrRights, "role %q may not %s on table %s: GRANT outbox_relay TO it, as roles.sql makes it", user, missing, table)
+		}
+	}
+	missing, err := lacking(ctx, q, `SELECT c FROM unnest($1::text[]) AS c WHERE NOT has_column_privilege(to_regclass($2)::oid, c, 'UPDATE')`, written(), d.name("outbox"))
+	if err != nil {
+		return err
+	}
+	if missing != "" {
+		return dialect.Refuse(dialect.ErrRights, "role %q may not UPDATE (%s) on table outbox: GRANT outbox_relay TO it, as roles.sql makes it", user, missing)
+	}
+	return nil
+}
+
+func lacking(ctx context.Context, q sqlx.ExtContext, query string, names []string, table string) (string, error) {
+	var missing []string
+	if err := sqlx.SelectContext(ctx, q, &missing, query, pq.Array(names), table); err != nil {
+		return "", fmt.Errorf("rights on %s: %w", table, err)
+	}
+	return strings.Join(missing, ", "), nil
+}

@@ -1,0 +1,20 @@
+package relay
+
+import (
+	"time"
+)
+
+// Filter says which messages an operation is about, or a list shows. Fields that are empty match all; what is set must all
+// hold.
+type Filter struct {
+	IDs           []string   `json:"ids,omitempty"`
+	RoutingKey    string     `json:"routing_key,omitempty"`
+	Type          string     `json:"type,omitempty"`
+	SchemaVersion int        `json:"schema_version,omitempty"`
+	State         State      `json:"state,omitempty"`
+	Reason        Reason     `json:"reason,omitempty"`
+	ErrorClass    string     `json:"error_class,omitempty"`
+	Key           string     `json:"key,omitempty"`   // aggregateid
+	Since         *time.Time `json:"since,omitempty"` // when the message came to its state; of one that is not final, when it was created
+	Until         *time.Time `json:"until,omitempty"` // the same, and before
+}
