@@ -11,7 +11,7 @@ import (
 // password.
 func TestApplicationRole(t *testing.T) {
 	t.Parallel()
-	s := open(t)
+	s := openPostgres(t, engines[0])
 	const denied = "42501"
 	for _, tt := range []struct{ query, code string }{
 		{`INSERT INTO outbox (type, payload) VALUES ('t', '{}') RETURNING id`, ""},
