@@ -44,7 +44,7 @@ prepare_mysql() {
 
 # prepare_mariadb NAME: the same.
 prepare_mariadb() {
-  need mariadbd mariadb-server-core
+  need mariadbd mariadb-server-core mariadb-client-core
   local options
   data_folder "$1"
   mysql_options
