@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -81,18 +83,33 @@ func TestNothingWentOut(t *testing.T) {
 	})
 	t.Run("a connection that takes no byte", func(t *testing.T) {
 		t.Parallel()
-		w := newWire(t, reply(""))
-		s := newSink(t, w.url(), nil)
-		dial := s.transport.DialContext
-		s.transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-			c, err := dial(ctx, network, address)
-			if err == nil {
-				_ = c.Close()
-			}
-			return c, err
+		s := newSink(t, newWire(t, reply(ok)).url(), nil)
+		var broken atomic.Bool
+		s.transport.DialContext = counting(func(ctx context.Context, network, address string) (net.Conn, error) {
+			c, err := (&net.Dialer{}).DialContext(ctx, network, address)
+			return &breaking{c, &broken}, err
+		})
+		if o := s.Send(t.Context(), newMessage("a")); o.Kind != relay.KindDone {
+			t.Fatalf("%+v", o)
 		}
-		wantKind(t, s.Send(t.Context(), newMessage("a")), relay.KindUnsent, classReset, "before anything was written")
+		broken.Store(true)
+		for range 2 { // over the connection of the first message, then over one of its own
+			wantKind(t, s.Send(t.Context(), newMessage("b")), relay.KindUnsent, classReset, "before anything was written")
+		}
 	})
+}
+
+// breaking is a connection that takes nothing once it is broken.
+type breaking struct {
+	net.Conn
+	broken *atomic.Bool
+}
+
+func (b *breaking) Write(p []byte) (int, error) {
+	if b.broken.Load() {
+		return 0, syscall.EPIPE
+	}
+	return b.Conn.Write(p)
 }
 
 // TestAnswerLost holds that a send of which something was written and that has no answer is unknown.
