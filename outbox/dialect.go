@@ -51,7 +51,8 @@ func (d Dialect) form() (form, error) {
 	case SQLite:
 		return sqliteForm(), nil
 	}
-	return form{}, fmt.Errorf("outbox: dialect %q is not known: set Dialect to outbox.Postgres, outbox.MySQL or outbox.SQLite", string(d))
+	return form{}, fmt.Errorf("outbox: dialect %q is not known: set Dialect to outbox.Postgres, outbox.MySQL or outbox.SQLite",
+		string(d))
 }
 
 // postgresForm: 1,000 rows of 12 arguments stay far below the 65,535 of the protocol. 20,000 messages took the same time

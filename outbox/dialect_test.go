@@ -209,13 +209,8 @@ func TestChunks(t *testing.T) {
 	} {
 		t.Run(string(tt.dialect)+" "+tt.name, func(t *testing.T) {
 			t.Parallel()
-			arguments, most := 11, 65_535
-			switch tt.dialect {
-			case outbox.Postgres:
-				arguments = 12
-			case outbox.SQLite:
-				most = 999
-			}
+			arguments := map[outbox.Dialect]int{outbox.Postgres: 12, outbox.MySQL: 11, outbox.SQLite: 11}[tt.dialect]
+			most := map[outbox.Dialect]int{outbox.Postgres: 65_535, outbox.MySQL: 65_535, outbox.SQLite: 999}[tt.dialect]
 			statements, ids, err := outbox.Table{Dialect: tt.dialect}.SQL(tt.msgs...)
 			if err != nil || len(ids) != len(tt.msgs) {
 				t.Fatalf("%d ids of %d, error %v", len(ids), len(tt.msgs), err)

@@ -77,6 +77,38 @@ func ExampleTable_SQL() {
 	// [0190163d-8694-739b-aea5-966c26f8ad91]
 }
 
+// MySQL and MariaDB: the database's name in front where the transaction stands in another one. Texts are hexadecimal digits,
+// since a parameter's bytes are otherwise read in the character set of the session.
+func ExampleTable_SQL_mysql() {
+	table := outbox.Table{Dialect: outbox.MySQL, Name: "billing.outbox"}
+	statements, _, err := table.SQL(outbox.Message{ID: "invoice-7", Type: "send_invoice", Payload: []byte(`{"invoice":7}`)})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(statements[0].SQL)
+	fmt.Printf("%q\n", statements[0].Args)
+	// Output:
+	// INSERT INTO `billing`.`outbox` (id, aggregatetype, aggregateid, type, payload, content_type, schema_version, headers, traceparent, due_at, expires_at)
+	// VALUES (?, CONVERT(UNHEX(?) USING utf8mb4), CONVERT(UNHEX(?) USING utf8mb4), CONVERT(UNHEX(?) USING utf8mb4), ?, CONVERT(UNHEX(?) USING utf8mb4), ?, CONVERT(UNHEX(?) USING utf8mb4), CONVERT(UNHEX(?) USING utf8mb4), UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND, UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND)
+	// ["invoice-7" <nil> <nil> "73656e645f696e766f696365" "{\"invoice\":7}" "6170706c69636174696f6e2f6a736f6e" '\x01' "7b7d" <nil> '\x00' <nil>]
+}
+
+// SQLite: open the file so that a transaction takes the writer's place at its beginning and waits for it, as
+// "file:shop.db?_txlock=immediate&_pragma=busy_timeout(5000)" of modernc.org/sqlite does.
+func ExampleTable_SQL_sqlite() {
+	table := outbox.Table{Dialect: outbox.SQLite}
+	statements, _, err := table.SQL(outbox.Message{ID: "invoice-7", Type: "send_invoice", Payload: []byte(`{"invoice":7}`)})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(statements[0].SQL)
+	// Output:
+	// INSERT INTO "outbox" (id, aggregatetype, aggregateid, type, payload, content_type, schema_version, headers, traceparent, due_at, expires_at)
+	// VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 + ?, CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 + ?)
+}
+
 // printer is a Tx that prints instead of talking to a database.
 type printer struct{ ended bool }
 

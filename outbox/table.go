@@ -24,10 +24,11 @@ type Tx interface {
 }
 
 // Write inserts the messages through tx, in the order given, and returns their ids, one for each message, as the table
-// holds them: UUIDs in lower case. Committing remains the caller's business. All messages are checked first: an *InvalidError means that nothing
-// was sent to the database. Any other error is the database's, as an id that exists already: roll the transaction back,
-// since some of the messages may have been written. (An INSERT of your own with ON CONFLICT (id) DO NOTHING passes over an
-// id that exists.)
+// holds them: UUIDs in lower case. Committing remains the caller's business. All messages are checked first: an
+// *InvalidError means that nothing was sent to the database. Any other error is the database's, as an id that exists
+// already, or a payload above MySQL's max_allowed_packet: roll the transaction back, since some of the messages may have
+// been written. (An INSERT of your own passes over an id that exists with ON CONFLICT (id) DO NOTHING; on MySQL it fails
+// with error 1062, and the transaction can go on.)
 func (t Table) Write(ctx context.Context, tx Tx, msgs ...Message) (ids []string, err error) {
 	statements, ids, err := t.SQL(msgs...)
 	if err != nil {
@@ -41,8 +42,8 @@ func (t Table) Write(ctx context.Context, tx Tx, msgs ...Message) (ids []string,
 	return ids, nil
 }
 
-// Statement is one INSERT with the arguments of its placeholders. Arguments are nil, string, []byte, int or int64; an
-// argument that is a []byte shares the message's Payload.
+// Statement is one INSERT with the arguments of its placeholders, which are $1, $2, ... on PostgreSQL and ? elsewhere.
+// Arguments are nil, string, []byte, int or int64; an argument that is a []byte shares the message's Payload.
 type Statement struct {
 	SQL  string
 	Args []any
