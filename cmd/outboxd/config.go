@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/outboxd/outboxd/relay"
+	"github.com/outboxd/outboxd/relay/sink/webhook"
 )
 
 // config is the whole configuration. Every field is a key of the file; some can come from the environment too
@@ -44,13 +45,32 @@ type logConfig struct {
 	Format string `yaml:"format,omitempty"` // text, json, or auto: text on a terminal
 }
 
-// destinationConfig has exactly one kind, Kafka or Stdout.
+// destinationConfig has exactly one kind, Kafka, Webhook or Stdout.
 type destinationConfig struct {
-	Kafka   *kafkaConfig  `yaml:"kafka,omitempty"`
-	Stdout  *stdoutConfig `yaml:"stdout,omitempty"`
-	Width   int           `yaml:"width,omitempty"`
-	Timeout time.Duration `yaml:"timeout,omitempty"` // of one send, where the route says nothing
-	Breaker breakerConfig `yaml:"breaker,omitempty"`
+	Kafka   *kafkaConfig   `yaml:"kafka,omitempty"`
+	Webhook *webhookConfig `yaml:"webhook,omitempty"`
+	Stdout  *stdoutConfig  `yaml:"stdout,omitempty"`
+	Width   int            `yaml:"width,omitempty"`
+	Timeout time.Duration  `yaml:"timeout,omitempty"` // of one send, where the route says nothing
+	Breaker breakerConfig  `yaml:"breaker,omitempty"`
+}
+
+// kinds counts the kinds that are given.
+func (d destinationConfig) kinds() (n int) {
+	for _, given := range []bool{d.Kafka != nil, d.Webhook != nil, d.Stdout != nil} {
+		if given {
+			n++
+		}
+	}
+	return n
+}
+
+// sendTimeout is of one send, where the route says nothing.
+func (d destinationConfig) sendTimeout() time.Duration {
+	if d.Webhook != nil {
+		return orElse(d.Timeout, webhook.DefaultTimeout)
+	}
+	return orElse(d.Timeout, relay.DefaultTimeout)
 }
 
 type stdoutConfig struct{}

@@ -18,6 +18,7 @@ import (
 	"github.com/outboxd/outboxd/relay"
 	"github.com/outboxd/outboxd/relay/sink/kafka"
 	"github.com/outboxd/outboxd/relay/sink/stdout"
+	"github.com/outboxd/outboxd/relay/sink/webhook"
 )
 
 // Sends under way at once, where the configuration says nothing. Kafka batches what is under way: four claims' worth.
@@ -97,6 +98,10 @@ func (l *loaded) destination(name string, d destinationConfig, p parts) (relay.D
 		rd.PerKey = true
 		rd.Width = orElse(d.Width, kafkaWidth)
 		rd.Sink, err = l.kafkaSink(name, d.Kafka, p)
+	case d.Webhook != nil:
+		rd.Width = orElse(d.Width, webhook.DefaultWidth)
+		rd.Window = d.Webhook.window()
+		rd.Sink, err = l.webhookSink(name, d, p)
 	case d.Stdout != nil:
 		rd.Width = orElse(d.Width, stdoutWidth)
 		rd.Sink = stdout.New(p.out)
@@ -187,7 +192,7 @@ func (l *loaded) policy(r *routeConfig, kind string) relay.Policy {
 	}
 	return relay.Policy{
 		Budget:   orElse(t.Budget, p.Budget, relay.DefaultBudget),
-		Timeout:  orElse(t.Timeout, p.Timeout, l.config.Destinations[r.To].Timeout, relay.DefaultTimeout),
+		Timeout:  orElse(t.Timeout, p.Timeout, l.config.Destinations[r.To].sendTimeout()),
 		Base:     orElse(t.Base, p.Base, relay.DefaultBase),
 		Cap:      orElse(t.Cap, p.Cap, relay.DefaultCap),
 		Versions: versions,

@@ -54,13 +54,15 @@ func (l *loaded) checkDestination(path string, d destinationConfig) {
 	if strings.HasSuffix(path, "?") {
 		l.fail(path, "a destination's name has letters, digits, '_', '-' and '.' only, 60 at most")
 	}
-	switch {
-	case d.Kafka == nil && d.Stdout == nil:
-		l.fail(path, "say what kind it is: kafka or stdout")
-	case d.Kafka != nil && d.Stdout != nil:
-		l.fail(path, "give exactly one kind: kafka or stdout")
+	switch kinds := d.kinds(); {
+	case kinds == 0:
+		l.fail(path, "say what kind it is: kafka, webhook or stdout")
+	case kinds > 1:
+		l.fail(path, "give exactly one kind: kafka, webhook or stdout")
 	case d.Kafka != nil:
 		l.checkKafka(path+".kafka", d.Kafka)
+	case d.Webhook != nil:
+		l.checkWebhook(path+".webhook", d.Webhook)
 	}
 	l.atLeast(path+".width", d.Width, 1)
 	l.checkTimeout(path+".timeout", d.Timeout)
@@ -112,6 +114,7 @@ func (l *loaded) checkRoute(path string, r *routeConfig) {
 	if r.Ordered {
 		l.fail(path+".ordered", "order per key comes in a later release; take ordered out, or say false")
 	}
+	l.checkStated(path, r)
 	l.checkPolicy(path, r.Policy)
 	for _, name := range slices.Sorted(maps.Keys(r.Types)) {
 		l.checkPolicy(join(path+".types", name), r.Types[name])

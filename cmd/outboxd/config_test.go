@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/outboxd/outboxd/relay/sink/webhook"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -79,7 +81,7 @@ func TestWholeConfiguration(t *testing.T) {
 	if rc.Name != "shop-1" || rc.Lease != 2*time.Second || rc.StopTimeout != 40*time.Second {
 		t.Errorf("relay: %+v", rc)
 	}
-	orders, out := rc.Destinations[0], rc.Destinations[1]
+	billing, orders, out := rc.Destinations[0], rc.Destinations[1], rc.Destinations[2]
 	if orders.Width != 100 || !orders.PerKey || orders.Breaker.Run != 10 || orders.Breaker.Pause != 2*time.Second ||
 		orders.Breaker.Cap != time.Minute || out.PerKey || out.Width != stdoutWidth {
 		t.Errorf("destinations: %+v", rc.Destinations)
@@ -90,7 +92,13 @@ func TestWholeConfiguration(t *testing.T) {
 		charge.Base != 2*time.Second || charge.Cap != 30*time.Minute || len(charge.Versions) != 1 || len(invoice.Versions) != 2 {
 		t.Errorf("route: %+v", route)
 	}
-	if timeout := rc.Routes[2].Policy.Timeout; timeout != 20*time.Second {
+	if billing.Width != 4 || billing.PerKey || billing.Window != 24*time.Hour || rc.Routes[2].Policy.Timeout != webhook.DefaultTimeout {
+		t.Errorf("webhook: %+v, %+v", billing, rc.Routes[2])
+	}
+	if longest := l.longestTimeout("billing"); longest != 25*time.Second {
+		t.Errorf("the webhook's sink gives up after %s", longest)
+	}
+	if timeout := rc.Routes[3].Policy.Timeout; timeout != 20*time.Second {
 		t.Errorf("the destination's timeout does not reach the route: %s", timeout)
 	}
 	if longest := l.longestTimeout("orders"); longest != 20*time.Second {
