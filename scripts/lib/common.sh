@@ -67,14 +67,9 @@ free_port() {
 
 port_answers() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
-# as_server COMMAND...: PostgreSQL and pgbouncer refuse root. exec keeps the pid.
-as_server() {
-  if [ "$(id -u)" = 0 ]; then
-    exec setpriv --reuid=postgres --regid=postgres --init-groups "$@"
-  else
-    exec "$@"
-  fi
-}
+# What a command begins with that refuses root: PostgreSQL's and pgbouncer do.
+as_server=()
+if [ "$(id -u)" = 0 ]; then as_server=(setpriv --reuid=postgres --regid=postgres --init-groups); fi
 
 # server_folder NAME: makes a folder that the server's user may write, in $dir.
 server_folder() {
@@ -82,6 +77,9 @@ server_folder() {
   mkdir -p "$dir"
   if [ "$(id -u)" = 0 ]; then chown postgres: "$dir"; fi
 }
+
+# run_file COMMAND...: makes $dir/run, which becomes that command, with its own arguments behind it.
+run_file() { install -m 755 /dev/stdin "$dir/run" <<<"#!/bin/bash"$'\n'"exec$(printf ' %q' "$@") \"\$@\""; }
 
 # wait_for NAME PID LOG COMMAND...: until the command succeeds, or the server ended.
 wait_for() {

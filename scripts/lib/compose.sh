@@ -42,11 +42,11 @@ up_compose() {
   fi
   if wanted OUTBOXD_TEST_MYSQL_URL; then
     services+=(mysql)
-    mysql_url OUTBOXD_TEST_MYSQL_URL "$OUTBOXD_TEST_MYSQL_PORT"
+    export_var OUTBOXD_TEST_MYSQL_URL "$(mysql_url "$OUTBOXD_TEST_MYSQL_PORT")"
   fi
   if wanted OUTBOXD_TEST_MARIADB_URL; then
     services+=(mariadb)
-    mysql_url OUTBOXD_TEST_MARIADB_URL "$OUTBOXD_TEST_MARIADB_PORT"
+    export_var OUTBOXD_TEST_MARIADB_URL "$(mysql_url "$OUTBOXD_TEST_MARIADB_PORT")"
   fi
   if wanted OUTBOXD_TEST_KAFKA_BROKERS; then
     services+=(kafka)
@@ -66,8 +66,8 @@ compose_versions() {
     case $service in
     postgres*) version "PostgreSQL $(compose exec -T "$service" psql -U postgres -X -At -c 'SHOW server_version')" ;;
     pgbouncer*) version "$(compose exec -T "$service" pgbouncer --version | head -n 1), transaction mode" ;;
-    mysql) version "MySQL $(compose exec -T mysql mysqld --version | number)" ;;
-    mariadb) version "MariaDB $(compose exec -T mariadb mariadbd --version | number)" ;;
+    mysql) version "$(compose exec -T mysql mysqld --version | product)" ;;
+    mariadb) version "$(compose exec -T mariadb mariadbd --version | product)" ;;
     kafka) version "Apache Kafka $(compose exec -T kafka /opt/kafka/bin/kafka-topics.sh --version | cut -d ' ' -f 1)" ;;
     esac
   done

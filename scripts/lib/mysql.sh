@@ -28,7 +28,7 @@ mysql_options() {
     --port="$port" --bind-address=127.0.0.1 --max-connections=500)
 }
 
-# prepare_mysql NAME: data in $dir, and $dir/run, which is the server on $port until it is ended.
+# prepare_mysql NAME: data in $dir, and $dir/run, which is the server at $url until it is ended.
 prepare_mysql() {
   fetched mysql-sid fetch_mysql
   local libraries=("$home"/usr/lib/*-linux-gnu) options mysqld
@@ -39,7 +39,6 @@ prepare_mysql() {
   "${mysqld[@]}" "${options[@]}" --initialize-insecure >"$dir.log" 2>&1 ||
     { tail -n 30 "$dir.log" >&2; die "$1: no data folder could be made; its log is above"; }
   run_file "${mysqld[@]}" "${options[@]}"
-  version "MySQL $("${mysqld[@]}" --version | number)"
 }
 
 # prepare_mariadb NAME: the same.
@@ -53,28 +52,26 @@ prepare_mariadb() {
     { tail -n 30 "$dir.log" >&2; die "$1: no data folder could be made; its log is above"; }
   # MySQL has a binary log, of rows, from the start.
   run_file mariadbd --no-defaults "${options[@]}" --log-bin="$dir/data/binlog" --binlog-format=ROW --server-id=1
-  version "MariaDB $(mariadbd --version | number)"
 }
 
-# data_folder NAME: sets $dir and $port of a new server.
+# data_folder NAME: sets $dir, $port and $url of a new server.
 data_folder() {
   dir=$folder/$1
   mkdir -p "$dir"
   free_port
+  url=$(mysql_url "$port")
 }
 
-run_file() { install -m 755 /dev/stdin "$dir/run" <<<"#!/bin/bash"$'\n'"exec$(printf ' %q' "$@")"; }
+mysql_url() { echo "mysql://root@127.0.0.1:$1/"; }
 
-# number: the version in what a server says of itself.
-number() { sed 's/.* Ver \([0-9.]*\).*/\1/'; }
-
-mysql_url() { export_var "$1" "mysql://root@127.0.0.1:$2/"; }
+# product: name and version in what a server says of itself: mysqld  Ver 9.7.4-2 for Linux.
+product() { sed -e 's/.* Ver \([0-9.]*\)-MariaDB.*/MariaDB \1/' -e 's/.* Ver \([0-9.]*\).*/MySQL \1/'; }
 
 # up_mysql mysql|mariadb VARIABLE
 up_mysql() {
-  local dir port
   "prepare_$1" "$1"
   "$dir/run" </dev/null >>"$dir.log" 2>&1 &
   wait_for "$1" $! "$dir.log" port_answers "$port"
-  mysql_url "$2" "$port"
+  export_var "$2" "$url"
+  version "$("$dir/run" --version | product)"
 }

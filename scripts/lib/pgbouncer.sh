@@ -34,7 +34,7 @@ up_pgbouncer() {
   free_port
   pgbouncer_config 127.0.0.1 "$port" 127.0.0.1 "$server" "$dir" >"$dir/pgbouncer.ini"
   echo '"postgres" ""' >"$dir/users.txt"
-  (as_server pgbouncer "$dir/pgbouncer.ini") </dev/null >"$dir.log" 2>&1 &
+  "${as_server[@]}" pgbouncer "$dir/pgbouncer.ini" </dev/null >"$dir.log" 2>&1 &
   local url="postgres://postgres@127.0.0.1:$port/postgres?sslmode=disable"
   wait_for "$name" $! "$dir.log" psql -X "$url" -c 'SELECT 1'
   export_var "$variable" "$url"

