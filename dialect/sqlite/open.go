@@ -103,12 +103,22 @@ func (d *DB) pool(settings ...string) (*sqlx.DB, error) {
 	return pool, nil
 }
 
+// forget closes the connections that nobody uses now, so that the next ones open the file by its name again.
+func (d *DB) forget() {
+	for pool, idle := range map[*sqlx.DB]int{d.writer: 1, d.readers: readConnections} {
+		pool.SetMaxIdleConns(0)
+		pool.SetMaxIdleConns(idle)
+	}
+}
+
 // read runs queries that only look, each on what is committed when it begins.
 func (d *DB) read(_ context.Context, f func(sqlx.ExtContext) error) error { return f(d.readers) }
 
 // write runs f in the transaction of the one writer, and commits if f returns no error. f must not wait for anything: no
 // other process can write meanwhile.
-func (d *DB) write(ctx context.Context, f func(*sqlx.Tx) error) error { return inTransaction(ctx, d.writer, f) }
+func (d *DB) write(ctx context.Context, f func(*sqlx.Tx) error) error {
+	return inTransaction(ctx, d.writer, f)
+}
 
 func inTransaction(ctx context.Context, pool *sqlx.DB, f func(*sqlx.Tx) error) (err error) {
 	tx, err := pool.BeginTxx(ctx, nil)

@@ -1,0 +1,109 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/outboxd/outboxd/dialect"
+)
+
+var _ dialect.Store = (*Store)(nil)
+
+// Store is the Store of SQLite, and with it all that the engine needs from that database. It belongs to one relay, whose
+// name it writes into its leases, and is safe for concurrent use. What writes is one short transaction that begins by
+// waiting for the file's one write lock, so no other process comes between its statements: no row is ever locked by
+// itself, and nothing is passed over. What reads waits for nobody. An error carries the statement's name and SQLite's
+// code, and no value.
+type Store struct {
+	db    *DB
+	relay string
+	limit time.Duration // of a call
+	watch watcher
+}
+
+// sqlQueries are all statements of the Store by the names that golden files give them.
+func sqlQueries() map[string]string {
+	return map[string]string{
+		"due":            sqlDue,
+		"due_one":        sqlDueOne,
+		"lease":          sqlLease,
+		"new_lease":      sqlNewLease,
+		"claim":          sqlClaim,
+		"held":           sqlHeld,
+		"load":           sqlLoad,
+		"settle_done":    sqlSettleDone,
+		"settle":         sqlSettle,
+		"record":         sqlRecord,
+		"unsettled":      sqlUnsettled,
+		"renew":          sqlRenew,
+		"finish":         sqlFinish,
+		"watch":          sqlWatch,
+		"take":           sqlTake,
+		"record_move":    sqlRecordMove,
+		"move":           sqlMove,
+		"orphans":        sqlOrphans,
+		"record_adopt":   sqlRecordAdopt,
+		"adopt":          sqlAdopt,
+		"routing_keys":   sqlRoutingKeys,
+		"waiting":        sqlWaiting,
+		"waiting_newest": sqlWaitingNewest,
+		"beat":           sqlBeat,
+		"breakers":       sqlBreakers,
+		"bury_breakers":  sqlBuryBreakers,
+		"bury_relays":    sqlBuryRelays,
+		"leave_breakers": sqlLeaveBreakers,
+		"leave":          sqlLeave,
+	}
+}
+
+// sqlNow is now, as the columns have it: microseconds since 1970, of which SQLite's clock gives the milliseconds. It
+// stands still within one statement.
+const sqlNow = `CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000`
+
+// Store makes the Store of the relay of that name, whose leases have that length. The file is looked at by the first call
+// only.
+func (d *DB) Store(relayName string, lease time.Duration) (dialect.Store, error) {
+	return &Store{
+		db: d, relay: relayName,
+		// A call that has no answer after a third of the lease is given up, so that a renewal can be asked for again in time.
+		limit: max(lease/3, time.Second),
+	}, nil
+}
+
+// Close does nothing: all connections are the DB's.
+func (s *Store) Close() error { return nil }
+
+// read runs queries that only look.
+func (s *Store) read(ctx context.Context, name string, f func(context.Context, sqlx.ExtContext) error) error {
+	ctx, cancel := context.WithTimeout(ctx, s.limit)
+	defer cancel()
+	return s.db.wrap(name, s.db.read(ctx, func(q sqlx.ExtContext) error { return f(ctx, q) }))
+}
+
+// write runs one transaction.
+func (s *Store) write(ctx context.Context, name string, f func(context.Context, *sqlx.Tx) error) error {
+	ctx, cancel := context.WithTimeout(ctx, s.limit)
+	defer cancel()
+	return s.db.wrap(name, s.db.write(ctx, func(tx *sqlx.Tx) error { return f(ctx, tx) }))
+}
+
+// array is how lists travel: as JSON, so that a statement is one text whatever their length.
+func array[T any](values []T) (string, error) {
+	if len(values) == 0 {
+		return "[]", nil
+	}
+	text, err := json.Marshal(values)
+	return string(text), err
+}
+
+// affected is how many rows a statement wrote.
+func affected(result sql.Result, err error) (int64, error) {
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
