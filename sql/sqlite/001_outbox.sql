@@ -97,11 +97,16 @@ CREATE TABLE IF NOT EXISTS outbox (
     CONSTRAINT outbox_reason_check CHECK ((state = 'failed') = (reason IS NOT NULL)
         AND reason IN ('exhausted', 'rejected', 'too_large', 'expired', 'cancelled', 'lease_lost', 'unknown')),
     -- A date as text would be later than every number and never claimed; seconds or milliseconds, which lie before
-    -- 2001-09-09 if read as microseconds, would make a delayed message due, or expired, at once. The end is 9999-12-31.
-    CONSTRAINT outbox_times_check CHECK (typeof(created_at) = 'integer' AND typeof(unknown_since) IN ('integer', 'null')
-        AND typeof(due_at) IN ('integer', 'null') AND typeof(expires_at) IN ('integer', 'null')
-        AND typeof(done_at) IN ('integer', 'null') AND typeof(failed_at) IN ('integer', 'null') AND typeof(resolved_at) IN ('integer', 'null')
-        AND coalesce(due_at >= 1000000000000000 AND due_at < 253402214400000000, 1) AND coalesce(expires_at >= 1000000000000000, 1)),
+    -- 2001-09-09 if read as microseconds, would make a delayed message due, or expired, at once. The end is 9999-12-31:
+    -- farther times cannot be computed with.
+    CONSTRAINT outbox_times_check CHECK (typeof(created_at) = 'integer' AND typeof(expires_at) IN ('integer', 'null')
+        AND typeof(due_at) IN ('integer', 'null') AND typeof(unknown_since) IN ('integer', 'null')
+        AND typeof(done_at) IN ('integer', 'null') AND typeof(failed_at) IN ('integer', 'null')
+        AND typeof(resolved_at) IN ('integer', 'null')
+        AND created_at BETWEEN 1000000000000000 AND 253402214399999999
+        AND coalesce(due_at BETWEEN 1000000000000000 AND 253402214399999999, 1)
+        AND coalesce(unknown_since BETWEEN 1000000000000000 AND 253402214399999999, 1)
+        AND coalesce(expires_at >= 1000000000000000, 1)),
     CONSTRAINT outbox_counters_check CHECK (attempts >= 0 AND lapses >= 0 AND replays >= 0 AND typeof(attempts) = 'integer'
         AND typeof(lapses) = 'integer' AND typeof(replays) = 'integer' AND typeof(schema_version) = 'integer'
         AND typeof(lease_id) = 'integer')
