@@ -1,0 +1,149 @@
+package mysql
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/outboxd/outboxd/dialect"
+	"github.com/outboxd/outboxd/relay"
+)
+
+// The first due messages of one routing key and value of lapses, in the index's own order. InnoDB locks what it reads: a
+// sort would lock all that is due, and the second relay would get nothing, so the index is forced, and routing_key is not
+// in ORDER BY, where MariaDB would sort if the session's collation is not the column's. Arguments: routing key, lapses,
+// limit.
+const sqlClaim = `
+SELECT ` + sqlClaimed + `
+FROM /*schema.*/outbox o FORCE INDEX (outbox_due)
+WHERE o.routing_key = ? AND o.lapses = ? AND o.due_at <= UTC_TIMESTAMP(6)
+ORDER BY o.lapses, o.due_at, o.seq LIMIT ? FOR UPDATE SKIP LOCKED`
+
+// One message alone. Not by its due_at, which others may share. Argument: id.
+const sqlClaimOne = `
+SELECT ` + sqlClaimed + `
+FROM /*schema.*/outbox o FORCE INDEX (outbox_id_key)
+WHERE o.id = ? AND o.due_at <= UTC_TIMESTAMP(6) FOR UPDATE SKIP LOCKED`
+
+const sqlClaimed = `o.seq, o.id, o.routing_key, o.type, o.schema_version, o.attempts, o.lapses,
+  COALESCE(o.expires_at <= UTC_TIMESTAMP(6), FALSE) AS expired,
+  TIMESTAMPDIFF(MICROSECOND, o.created_at, UTC_TIMESTAMP(6)) AS age_us,
+  TIMESTAMPDIFF(MICROSECOND, NULLIF(o.unknown_since, TIMESTAMP'1000-01-01 00:00:00'), UTC_TIMESTAMP(6)) AS unknown_us,
+  COALESCE(OCTET_LENGTH(o.payload), 0) + OCTET_LENGTH(o.headers) AS bytes`
+
+// Fails by the key where the lease exists. Arguments: lease, relay, length in microseconds, messages as a JSON array of
+// seq.
+const sqlClaimLease = `
+INSERT INTO /*schema.*/outbox_lease (lease_id, relay, claimed_at, renewed_at, length, ids)
+VALUES (?, ?, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), ?, ?)`
+
+// Arguments: messages, lease.
+const sqlClaimTake = `
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (seq bigint PATH '$')) s
+STRAIGHT_JOIN /*schema.*/outbox o FORCE INDEX (PRIMARY) ON o.seq = s.seq
+SET o.state = 'in_flight', o.due_at = TIMESTAMP'9999-12-31 00:00:00', o.lease_id = ?`
+
+// What a lease still holds, for a claim whose answer was lost. Arguments: lease, relay.
+const sqlHeld = `
+SELECT ` + sqlClaimed + `
+FROM /*schema.*/outbox_lease l
+STRAIGHT_JOIN JSON_TABLE(l.ids, '$[*]' COLUMNS (seq bigint PATH '$')) s
+STRAIGHT_JOIN /*schema.*/outbox o FORCE INDEX (PRIMARY) ON o.seq = s.seq
+WHERE l.lease_id = ? AND l.relay = ? AND o.lease_id = l.lease_id AND o.state = 'in_flight'`
+
+// Claim implements relay.Store. After an answer that was lost the server may still be at work on the first asking: its rows
+// are locked and were passed over, and when it commits they would be under a lease that nobody knows of. So a claim that is
+// asked again and finds nothing makes the lease row itself, which waits for the first asking, fails where that was
+// committed, and lets none come after it. The empty lease goes as every lease does that nobody renews.
+func (s *Store) Claim(ctx context.Context, lease relay.LeaseID, length time.Duration, quotas []relay.Quota) ([]relay.Claim, error) {
+	claims, err := s.claim(ctx, lease, length, quotas)
+	if err == nil && len(claims) == 0 && s.unanswered.Has(lease) {
+		_, err = s.work.exec(ctx, "claim_lease", int64(lease), s.relay, length.Microseconds(), "[]")
+	}
+	if dialect.ClassOf(err) == dialect.Duplicate || err == nil && len(claims) == 0 {
+		err = s.work.query(ctx, "held", readClaims(&claims, lease), int64(lease), s.relay)
+	}
+	if err != nil {
+		s.unanswered.Add(lease, time.Now().Add(length))
+		return nil, err
+	}
+	return claims, nil
+}
+
+func (s *Store) claim(ctx context.Context, lease relay.LeaseID, length time.Duration, quotas []relay.Quota) (claims []relay.Claim, err error) {
+	err = s.work.transaction(ctx, "claim", func(ctx context.Context, tx session) error {
+		for _, q := range quotas {
+			if err := due(ctx, tx, q, readClaims(&claims, lease)); err != nil {
+				return err
+			}
+		}
+		claims = bySeq(claims)
+		if len(claims) == 0 {
+			return nil
+		}
+		ids := list[int64](seqs(claims)).String()
+		if _, err := tx.exec(ctx, "claim_lease", int64(lease), s.relay, length.Microseconds(), ids); err != nil {
+			return err
+		}
+		_, err := tx.exec(ctx, "claim_take", ids, int64(lease))
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return claims, nil
+}
+
+// due locks and reads what a quota may take.
+func due(ctx context.Context, tx session, q relay.Quota, read func(*sqlx.Rows) error) error {
+	if q.ID == "" {
+		return tx.query(ctx, "claim", read, q.RoutingKey, q.Lapses, q.Limit)
+	}
+	if err := checkID(q.ID); err != nil {
+		return fmt.Errorf("claim: %w", err)
+	}
+	return tx.query(ctx, "claim_one", read, q.ID)
+}
+
+// readClaims scans sqlClaimed.
+func readClaims(claims *[]relay.Claim, lease relay.LeaseID) func(*sqlx.Rows) error {
+	return func(rows *sqlx.Rows) error {
+		c := relay.Claim{Lease: lease}
+		var age int64
+		var unknown sql.NullInt64
+		err := rows.Scan(&c.Seq, &c.ID, &c.RoutingKey, &c.Type, &c.SchemaVersion, &c.Attempts, &c.Lapses,
+			&c.Expired, &age, &unknown, &c.Bytes)
+		c.Age, c.Unknown, c.UnknownFor = dialect.FromMicros(age), unknown.Valid, dialect.FromMicros(unknown.Int64)
+		*claims = append(*claims, c)
+		return err
+	}
+}
+
+// bySeq sorts, and drops what two quotas took.
+func bySeq(claims []relay.Claim) []relay.Claim {
+	slices.SortFunc(claims, func(a, b relay.Claim) int { return cmp.Compare(a.Seq, b.Seq) })
+	return slices.CompactFunc(claims, func(a, b relay.Claim) bool { return a.Seq == b.Seq })
+}
+
+func seqs(claims []relay.Claim) []int64 {
+	all := make([]int64, len(claims))
+	for i, c := range claims {
+		all[i] = c.Seq
+	}
+	return all
+}
+
+// checkID refuses what the CHECK of the table does, before a comparison in another character set could read the whole key.
+func checkID(id string) error {
+	for _, r := range id {
+		if !(r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '_' || r == '-') {
+			return fmt.Errorf("message id %.50q has a character that no id has", id)
+		}
+	}
+	return nil
+}
