@@ -1,0 +1,105 @@
+package mysql
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/outboxd/outboxd/dialect"
+)
+
+// rights are what a relay does with each table, and the key that it finds a row by. UPDATE of outbox is asked for column
+// by column.
+func rights() map[string][]string {
+	all := []string{"SELECT", "INSERT", "UPDATE", "DELETE"}
+	return map[string][]string{
+		"outbox":         {"SELECT"},
+		"outbox_lease":   all,
+		"outbox_attempt": {"SELECT", "INSERT"},
+		"outbox_control": all,
+		"outbox_relay":   all,
+		"outbox_version": {"SELECT"},
+	}
+}
+
+// written are the columns of outbox that claims, settlements and reclaims write.
+func written() []string {
+	return []string{
+		"due_at", "lease_id", "attempts", "lapses", "state", "unknown_since", "done_at", "failed_at", "resolved_at", "reason",
+		"error_class", "last_error", "result",
+	}
+}
+
+// checkRights asks before the first claim, so that a missing grant shows at the start and not in the first settlement. No
+// table of the server tells what all roles of a user add up to, but EXPLAIN asks for the rights of a statement, and runs
+// nothing.
+func (d *DB) checkRights(ctx context.Context, q sqlx.QueryerContext) error {
+	for _, table := range slices.Sorted(maps.Keys(rights())) {
+		var missing []string
+		for _, right := range rights()[table] {
+			ok, err := d.may(ctx, q, probe(right, table))
+			if err != nil {
+				return fmt.Errorf("rights on %s: %w", table, err)
+			}
+			if !ok {
+				missing = append(missing, right)
+			}
+		}
+		if len(missing) > 0 {
+			return refuseRights(strings.Join(missing, ", "), table)
+		}
+	}
+	var missing []string
+	for _, column := range written() {
+		ok, err := d.may(ctx, q, "UPDATE /*schema.*/outbox SET "+column+" = "+column+" WHERE seq = 0")
+		if err != nil {
+			return fmt.Errorf("rights on outbox: %w", err)
+		}
+		if !ok {
+			missing = append(missing, column)
+		}
+	}
+	if len(missing) > 0 {
+		return refuseRights("UPDATE ("+strings.Join(missing, ", ")+")", "outbox")
+	}
+	return nil
+}
+
+func refuseRights(right, table string) error {
+	return dialect.Refuse(dialect.ErrRights, "the user may not %s on table %s: GRANT outbox_relay TO it, as roles.sql makes it, and SET DEFAULT ROLE", right, table)
+}
+
+// probe is a statement that needs a right on a table, and finds no row.
+func probe(right, table string) string {
+	key := map[string]string{
+		"outbox": "seq", "outbox_lease": "lease_id", "outbox_attempt": "attempt_id", "outbox_control": "kind",
+		"outbox_relay": "name", "outbox_version": "version",
+	}[table]
+	name := placeholder + table
+	switch right {
+	case "INSERT":
+		return "INSERT INTO " + name + " SELECT * FROM " + name + " WHERE false"
+	case "UPDATE":
+		return "UPDATE " + name + " SET " + key + " = " + key + " WHERE " + key + " = '0'"
+	case "DELETE":
+		return "DELETE FROM " + name + " WHERE " + key + " = '0'"
+	}
+	return "SELECT * FROM " + name + " WHERE " + key + " = '0'"
+}
+
+// may tells whether the server would run a statement for this user.
+func (d *DB) may(ctx context.Context, q sqlx.QueryerContext, statement string) (bool, error) {
+	query, err := render("EXPLAIN FORMAT = TRADITIONAL "+statement, d.schema)
+	if err != nil {
+		return false, err
+	}
+	_, err = explain(ctx, q, query)
+	if class, _ := fold(errorCode(err)); class == dialect.Rights {
+		return false, nil
+	}
+	return true, err
+}
