@@ -10,51 +10,10 @@ import (
 	"github.com/cenkalti/backoff/v4"
 
 	"github.com/outboxd/outboxd/dialect"
-	"github.com/outboxd/outboxd/dialect/postgres"
-	"github.com/outboxd/outboxd/outbox"
-	"github.com/outboxd/outboxd/relay"
 )
 
 // sayEvery is how often a log tells that something is still waited for.
 const sayEvery = 10 * time.Second
-
-// database is an engine's DB, as the commands and the relay need it.
-type database interface {
-	tables
-	inspector
-	Write(context.Context, ...outbox.Message) (ids []string, err error)
-	Store(relayName string, lease time.Duration) (dialect.Store, error)
-	Close() error
-}
-
-// tables are made and looked at before there is any work.
-type tables interface {
-	Migrate(context.Context) (applied []string, err error)
-	CheckSchema(context.Context) (dialect.SchemaStatus, error)
-	CheckShape(context.Context) error
-}
-
-// inspector answers what people ask.
-type inspector interface {
-	List(ctx context.Context, f relay.Filter, limit int, cursor string) (dialect.Page, error)
-	Get(ctx context.Context, id string) (dialect.Message, []dialect.Attempt, error)
-	Payload(ctx context.Context, id string) ([]byte, error)
-	Status(context.Context) (dialect.Status, error)
-	Waiting(context.Context) ([]dialect.Waits, error)
-}
-
-// openEngine picks the engine that the URL names.
-func openEngine(o dialect.Options) (database, error) {
-	engine, url, err := dialect.EngineOf(o.URL)
-	if err != nil {
-		return nil, err
-	}
-	o.URL = url
-	switch engine {
-	default:
-		return postgres.Open(o)
-	}
-}
 
 // openDatabase makes the pools for a relay, or with no name for a person's command. It connects to nothing yet.
 func (l *loaded) openDatabase(env lookup, relayName string, lease time.Duration) (database, error) {

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/outboxd/outboxd/dialect/postgres"
+	"github.com/outboxd/outboxd/dialect"
 )
 
 func (p *program) migrateCommand() *cobra.Command {
@@ -75,31 +77,57 @@ func (p *program) migrateStatusCommand() *cobra.Command {
 }
 
 func (p *program) migratePrintCommand() *cobra.Command {
-	var schema, script string
+	var engine, schema, file string
 	cmd := &cobra.Command{
-		Use: "print", Short: "Print the SQL of the migrations, for psql or another migration tool", Args: noArgs(),
-		Long: "print writes the migrations to the standard output; it needs neither configuration nor database. Each file\n" +
-			"inserts its own version row, so that Flyway, Alembic or a person can run it.",
+		Use: "print", Short: "Print the SQL of the migrations, for the database's own shell or another migration tool", Args: noArgs(),
+		Long: "print writes the migrations to the standard output; it needs no database. The engine is that of the database URL,\n" +
+			"where there is one, unless --dialect names it. Each file inserts its own version row, so that Flyway, Alembic or a\n" +
+			"person can run it.",
 		RunE: func(*cobra.Command, []string) error {
-			if script != "" {
-				text, err := postgres.Script(script+".sql", schema)
-				if err != nil {
-					return usagef("--script: no script %q: roles or drop", script)
+			if engine == "" {
+				engine = p.engine()
+			}
+			if err := checkEngine(engine, schema); err != nil {
+				return err
+			}
+			if file != "" {
+				text, err := script(engine, file+".sql", schema)
+				if errors.Is(err, fs.ErrNotExist) {
+					return usagef("--script: %s has no script %q: roles (not SQLite) or drop", engine, file)
 				}
 				fmt.Fprint(p.stdout, text)
-				return nil
+				return err
 			}
-			migrations, err := postgres.Migrations(schema)
+			all, err := migrations(engine, schema)
 			if err != nil {
 				return usagef("--schema: %w", err)
 			}
-			for _, m := range migrations {
+			for _, m := range all {
 				fmt.Fprintf(p.stdout, "-- %s\n%s\n", m.Name, strings.TrimRight(m.SQL, "\n"))
 			}
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&schema, "schema", "", "`name` of the schema; without it, the first of the search_path")
-	cmd.Flags().StringVar(&script, "script", "", "print another `script` instead: roles or drop")
+	flags := cmd.Flags()
+	flags.StringVar(&engine, "dialect", "", "`engine` to print for: postgres, mysql (MariaDB too) or sqlite")
+	flags.StringVar(&schema, "schema", "", "`name` of the schema, on MySQL of the database; without it, the one in use")
+	flags.StringVar(&file, "script", "", "print another `script` instead: roles or drop")
 	return cmd
+}
+
+// engine is that of the database URL, or PostgreSQL where there is none yet.
+func (p *program) engine() string {
+	l, err := p.load()
+	if err != nil {
+		return dialect.Postgres
+	}
+	url, err := l.config.Database.source().read(p.env)
+	if err != nil {
+		return dialect.Postgres
+	}
+	engine, _, err := dialect.EngineOf(url.Reveal())
+	if err != nil {
+		return dialect.Postgres
+	}
+	return engine
 }
