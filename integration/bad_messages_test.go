@@ -23,7 +23,7 @@ func TestBadMessagesInFront(t *testing.T) {
 		}
 		return relay.Done("")
 	}}
-	begin := relayInside(t, d.url, "a", relay.Destination{Name: "shop", Sink: sink, Width: 8}, relay.Policy{Budget: budget})
+	begin := relayInside(t, d, "a", relay.Destination{Name: "shop", Sink: sink, Width: 8}, relay.Policy{Budget: budget})
 	write := func(kind string, n int) {
 		d.exec(t, `INSERT INTO outbox (aggregatetype, type) SELECT 'orders', $1 FROM generate_series(1, $2::int)`, kind, n)
 	}

@@ -2,8 +2,10 @@ package integration
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/outboxd/outboxd/outbox"
 	"github.com/outboxd/outboxd/relay"
@@ -12,9 +14,12 @@ import (
 // TestS02_ExactlyTheCommitted: writers whose transactions overlap, linger before their COMMIT and roll back a third of the
 // time, and two relays. What was committed is in the topic once, and nothing else.
 func TestS02_ExactlyTheCommitted(t *testing.T) {
-	t.Parallel()
+	onEngines(t, exactlyTheCommitted)
+}
+
+func exactlyTheCommitted(t *testing.T, e engine) {
 	const writers = 4
-	s := newSpine(t, relay.DefaultLease)
+	s := newSpine(t, e, relay.DefaultLease)
 	for _, name := range []string{"first", "second"} {
 		s.relay(t, name, s.straight(t))
 		s.waitAlive(t, name)
@@ -26,7 +31,7 @@ func TestS02_ExactlyTheCommitted(t *testing.T) {
 	for w := range writers {
 		writing.Go(func() {
 			for round := 0; len(committed[w]) < n/writers && !t.Failed(); round++ {
-				ids := s.write(t, w, round, min(5, n/writers-len(committed[w])))
+				ids := s.transaction(t, w, round, min(5, n/writers-len(committed[w])))
 				committed[w] = append(committed[w], ids...)
 			}
 		})
@@ -48,8 +53,8 @@ func TestS02_ExactlyTheCommitted(t *testing.T) {
 	t.Logf("%d messages, %d leases", n, s.count(t, "SELECT count(DISTINCT lease_id) FROM outbox"))
 }
 
-// write is one transaction of a writer. It returns the ids that were committed: every third round rolls back.
-func (s *spine) write(t *testing.T, writer, round, size int) []string {
+// transaction is one of a writer. It returns the ids that were committed: every third round rolls back.
+func (s *spine) transaction(t *testing.T, writer, round, size int) []string {
 	tx, err := s.BeginTx(t.Context(), nil)
 	if err != nil {
 		t.Error(err)
@@ -63,9 +68,9 @@ func (s *spine) write(t *testing.T, writer, round, size int) []string {
 			Payload: fmt.Appendf(nil, `{"writer": %d, "round": %d, "n": %d}`, writer, round, i),
 		}
 	}
-	ids, err := outbox.Table{Dialect: outbox.Postgres}.Write(t.Context(), tx, messages...)
+	ids, err := outbox.Table{Dialect: s.helper}.Write(t.Context(), tx, messages...)
 	if err == nil && round%7 == 0 {
-		_, err = tx.ExecContext(t.Context(), "SELECT pg_sleep(random() * 0.05)")
+		time.Sleep(rand.N(50 * time.Millisecond)) //nolint:forbidigo // the application's other work, no waiting of the test
 	}
 	if err == nil && round%3 == 2 {
 		err, ids = tx.Rollback(), nil

@@ -19,7 +19,7 @@ func TestDatabaseAway(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			const lease = 2 * time.Second
-			s := newSpine(t, lease)
+			s := newSpine(t, postgresEngine(), lease)
 			database, url := newPostgresProxy(t, s.url)
 			broker := newKafkaProxy(t)
 			holder := s.relay(t, "holder", at{url, broker.address()})

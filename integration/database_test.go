@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"context"
 	"crypto/rand"
 	"database/sql"
 	"fmt"
@@ -10,55 +9,44 @@ import (
 	"testing"
 	"time"
 
-	_ "github.com/lib/pq" // the driver "postgres"
+	"github.com/outboxd/outboxd/outbox"
 )
 
-// database is a database of one test's own.
+// database is a database of one test's own. Queries go through engine.sql.
 type database struct {
 	*sql.DB
-	url  string
+	engine
+	url  string // for the program
 	name string
 }
 
-// newDatabase makes a database on the server of OUTBOXD_TEST_POSTGRES_URL with outboxd's tables in it, and drops it at
-// the end of the test.
-func newDatabase(t *testing.T) *database {
+// database makes a database with outboxd's tables in it, and drops it at the end of the test.
+func (e engine) database(t *testing.T) *database {
 	t.Helper()
-	d := emptyDatabase(t)
-	_, stderr, code := outboxd(t, []string{"OUTBOXD_DATABASE_URL=" + d.url}, "migrate", "up")
-	if code != 0 {
+	d := e.empty(t, e)
+	if _, stderr, code := outboxd(t, d.env(), "migrate", "up"); code != 0 {
 		t.Fatalf("outboxd migrate up: exit code %d\n%s", code, stderr)
 	}
 	return d
 }
 
-// emptyDatabase makes a database without any table.
-func emptyDatabase(t *testing.T) *database {
+func openDatabase(t *testing.T, e engine, name, url, dsn string) *database {
 	t.Helper()
-	server := need(t, "OUTBOXD_TEST_POSTGRES_URL")
-	name := unique("outboxd_test")
-	onServer(t, server, "CREATE DATABASE "+name)
-	t.Cleanup(func() { onServer(t, server, "DROP DATABASE "+name+" WITH (FORCE)") })
-
-	d := &database{url: rewrite(t, server, func(u *url.URL) { u.Path = "/" + name }), name: name}
-	var err error
-	if d.DB, err = sql.Open("postgres", d.url); err != nil {
+	db, err := sql.Open(e.driver, dsn)
+	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { d.Close() })
-	return d
+	t.Cleanup(func() { db.Close() })
+	return &database{DB: db, engine: e, url: url, name: name}
 }
 
-// pooled is the URL of the same database through pgbouncer in transaction mode.
-func (d *database) pooled(t *testing.T) string {
-	t.Helper()
-	return rewrite(t, need(t, "OUTBOXD_TEST_PGBOUNCER_URL"), func(u *url.URL) { u.Path = "/" + d.name })
-}
+// env leads the program to the database.
+func (d *database) env() []string { return []string{"OUTBOXD_DATABASE_URL=" + d.url} }
 
 // exec runs a statement that has to succeed.
 func (d *database) exec(t *testing.T, query string, args ...any) {
 	t.Helper()
-	if _, err := d.ExecContext(t.Context(), query, args...); err != nil {
+	if _, err := d.ExecContext(t.Context(), d.sql(query), args...); err != nil {
 		t.Fatalf("%v\nin %s", err, query)
 	}
 }
@@ -66,9 +54,54 @@ func (d *database) exec(t *testing.T, query string, args ...any) {
 // read scans the single row of a query into dest.
 func (d *database) read(t *testing.T, query string, dest ...any) {
 	t.Helper()
-	if err := d.QueryRowContext(t.Context(), query).Scan(dest...); err != nil {
+	if err := d.QueryRowContext(t.Context(), d.sql(query)).Scan(dest...); err != nil {
 		t.Fatalf("%v\nin %s", err, query)
 	}
+}
+
+// texts is the only column of a query.
+func (d *database) texts(t *testing.T, query string, args ...any) []string {
+	t.Helper()
+	var all []string
+	for _, row := range d.rows(t, query, args...) {
+		all = append(all, row[0])
+	}
+	return all
+}
+
+// rows are all values of a query as texts, NULL as <nil>.
+func (d *database) rows(t *testing.T, query string, args ...any) [][]string {
+	t.Helper()
+	found, err := d.QueryContext(t.Context(), d.sql(query), args...)
+	if err != nil {
+		t.Fatalf("%v\nin %s", err, query)
+	}
+	defer found.Close()
+	columns, err := found.Columns()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all [][]string
+	for found.Next() {
+		values, pointers := make([]sql.NullString, len(columns)), make([]any, len(columns))
+		for i := range values {
+			pointers[i] = &values[i]
+		}
+		if err := found.Scan(pointers...); err != nil {
+			t.Fatal(err)
+		}
+		row := make([]string, len(columns))
+		for i, value := range values {
+			if row[i] = value.String; !value.Valid {
+				row[i] = "<nil>"
+			}
+		}
+		all = append(all, row)
+	}
+	if err := found.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return all
 }
 
 // count is the number that a query returns.
@@ -98,19 +131,32 @@ func (d *database) waitCount(t *testing.T, within time.Duration, want int, query
 	})
 }
 
-// onServer runs one statement on a connection of its own, also while the test ends and its context is over.
-func onServer(t *testing.T, server, statement string) {
+// insert writes n messages of a type by plain SQL, with keys and payloads that number them, and ids that the database makes.
+func (d *database) insert(t *testing.T, n int, kind string) {
 	t.Helper()
-	db, err := sql.Open("postgres", server)
+	var rows []string
+	for i := 1; i <= n; i++ {
+		rows = append(rows, fmt.Sprintf(`('%s', '%d', '{"n":%d}')`, kind, i, i))
+	}
+	d.exec(t, "INSERT INTO outbox (type, aggregateid, payload) VALUES "+strings.Join(rows, ", "))
+}
+
+// write writes messages as a Go application does, in one transaction, and returns their ids.
+func (d *database) write(t *testing.T, messages ...outbox.Message) []string {
+	t.Helper()
+	tx, err := d.BeginTx(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
-	defer cancel()
-	if _, err := db.ExecContext(ctx, statement); err != nil {
-		t.Errorf("%s: %v", statement, err)
+	defer tx.Rollback()
+	ids, err := outbox.Table{Dialect: d.helper}.Write(t.Context(), tx, messages...)
+	if err == nil {
+		err = tx.Commit()
 	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ids
 }
 
 func rewrite(t *testing.T, text string, change func(*url.URL)) string {

@@ -11,42 +11,43 @@ import (
 // TestS06_Freeze: a relay is stopped by SIGSTOP past its lease, another takes over, and the first goes on where it was,
 // once while the other has the messages in flight and once when it is done with them. It undoes nothing.
 func TestS06_Freeze(t *testing.T) {
-	t.Parallel()
-	for _, m := range moments() {
-		for _, finished := range []bool{false, true} {
-			name := m.name + ", the other is in the send"
-			if finished {
-				name = m.name + ", the other is done"
+	onEngines(t, func(t *testing.T, e engine) {
+		for _, m := range moments(e) {
+			for _, finished := range []bool{false, true} {
+				name := m.name + ", the other is in the send"
+				if finished {
+					name = m.name + ", the other is done"
+				}
+				t.Run(name, func(t *testing.T) {
+					t.Parallel()
+					freeze(t, e, m, finished)
+				})
 			}
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				freeze(t, m, finished)
-			})
 		}
-	}
+	})
 }
 
-func freeze(t *testing.T, m moment, finished bool) {
+func freeze(t *testing.T, e engine, m moment, finished bool) {
 	n := scale(300)
-	s := newSpine(t, 2*time.Second)
+	s := newSpine(t, e, 2*time.Second)
 	sleeper, held := s.reach(t, m, "sleeper", n)
 	sleeper.freeze(t)
 
 	broker := newKafkaProxy(t)
 	sending := broker.hold(responses("Produce"))
 	other := s.relay(t, "other", at{s.url, broker.address()})
-	s.waitCount(t, patience, n, "SELECT count(*) FROM outbox WHERE state = 'in_flight' AND unknown_since IS NOT NULL")
+	s.waitCount(t, patience, n, "SELECT count(*) FROM outbox WHERE state = 'in_flight' AND {unknown}")
 	sending.wait(t)
 	if finished {
 		sending.release()
 		s.waitDone(t, n)
 	}
-	before := s.rows(t)
+	before := s.all(t)
 	woken := len(sleeper.stderr.String())
 	held.release() // what was on its way arrives now
 	sleeper.thaw(t)
 	sleeper.waitGivenUp(t, woken, n, m)
-	if after := s.rows(t); !slices.Equal(before, after) {
+	if after := s.all(t); !slices.Equal(before, after) {
 		t.Errorf("the relay that woke up changed\n%s\nto\n%s", strings.Join(before, "\n"), strings.Join(after, "\n"))
 	}
 	if !finished {

@@ -11,16 +11,21 @@ import (
 	"time"
 
 	"github.com/outboxd/outboxd/dialect"
-	"github.com/outboxd/outboxd/dialect/postgres"
 	"github.com/outboxd/outboxd/relay"
 )
 
-// relayInside makes a relay that runs in the test's own process, with the real Store over the database of a URL and one
+// opened is what an engine's package opens.
+type opened interface {
+	Store(relayName string, lease time.Duration) (dialect.Store, error)
+	Close() error
+}
+
+// relayInside makes a relay that runs in the test's own process, with the real Store over a database and one
 // destination for all messages. It runs from the call of begin until the end of the test.
-func relayInside(t *testing.T, url, name string, destination relay.Destination, policy relay.Policy) (begin func()) {
+func relayInside(t *testing.T, d *database, name string, destination relay.Destination, policy relay.Policy) (begin func()) {
 	t.Helper()
-	const lease = 5 * time.Second
-	db, err := postgres.Open(dialect.Options{URL: url, Name: name, Lease: lease})
+	lease := d.leaseOf(5 * time.Second)
+	db, err := d.open(dialect.Options{URL: d.url, Name: name, Lease: lease})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,13 +61,6 @@ func relayInside(t *testing.T, url, name string, destination relay.Destination, 
 			r.Run(ctx)
 		}()
 	}
-}
-
-// insert writes n messages of a type, with keys and payloads that number them.
-func (d *database) insert(t *testing.T, n int, kind string) {
-	t.Helper()
-	d.exec(t, `INSERT INTO outbox (type, aggregateid, payload)
-		SELECT $1, n::text, '{"n":' || n || '}' FROM generate_series(1, $2::int) AS n`, kind, n)
 }
 
 // address is where the child says that it serves health checks and metrics.

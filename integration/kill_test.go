@@ -1,20 +1,32 @@
 package integration
 
 import (
-	"bytes"
+	"fmt"
 	"testing"
 	"time"
+
+	"github.com/outboxd/outboxd/outbox"
 )
 
-// insertOdd writes n messages in one statement: with a key and without, text and bytes, headers of their own.
+// insertOdd writes n messages at once: with a key and without, text and bytes, headers of their own.
 func (s *spine) insertOdd(t *testing.T, n int) {
 	t.Helper()
-	s.exec(t, `INSERT INTO outbox (type, aggregateid, payload, payload_bytes, headers, traceparent)
-		SELECT 'order_paid', CASE WHEN n % 3 > 0 THEN 'order-' || n % 5 END,
-			CASE WHEN n % 2 = 0 THEN '{"n": ' || n || ', "price": 1.10, "name": "Zoë"}' END,
-			CASE WHEN n % 2 = 1 THEN decode('00ff0a' || lpad(to_hex(n), 8, '0'), 'hex') END,
-			'{"tenant": "t' || n % 4 || '"}', '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
-		FROM generate_series(1, $1::int) AS n`, n)
+	messages := make([]outbox.Message, n)
+	for i := range messages {
+		m := outbox.Message{
+			Type: "order_paid", Headers: map[string]string{"tenant": fmt.Sprintf("t%d", i%4)},
+			Payload:     fmt.Appendf(nil, `{"n": %d, "price": 1.10, "name": "Zoë"}`, i),
+			Traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+		}
+		if i%2 == 1 {
+			m.Payload = fmt.Appendf(nil, "\x00\xff\n%08x", i)
+		}
+		if i%3 > 0 {
+			m.AggregateID = fmt.Sprintf("order-%d", i%5)
+		}
+		messages[i] = m
+	}
+	s.write(t, messages...)
 }
 
 // moment is a state of a relay in which the tests kill or freeze it: what a proxy in front of its database or its broker
@@ -36,33 +48,34 @@ const (
 	all
 )
 
-func moments() []moment {
-	return []moment{
-		{name: "claimed", database: claims},
-		{name: "loaded", database: answers(loadStatement)},
+func moments(e engine) []moment {
+	atBroker := []moment{
 		{name: "in the send", broker: requests("Produce")},
 		{name: "sent and not acknowledged", broker: responses("Produce"), written: some},
-		{name: "acknowledged and not settled", database: asks(settleStatement), written: all},
 	}
-}
-
-// claims matches the answer to a claim that brought messages: not the check of its plan, and not a look in vain.
-func claims(one part) bool {
-	return answers(claimStatement)(one) && bytes.Contains(one.data, []byte("UPDATE ")) && !bytes.Contains(one.data, []byte("UPDATE 0\x00"))
+	if e.proxy == nil {
+		return atBroker
+	}
+	return append(atBroker,
+		moment{name: "claimed", database: e.said.claimed},
+		moment{name: "loaded", database: answers(e.said.load)},
+		moment{name: "acknowledged and not settled", database: asks(e.said.settle), written: all},
+	)
 }
 
 // reach starts a relay and brings it, with n messages in flight, to that moment.
 func (s *spine) reach(t *testing.T, m moment, name string, n int) (*process, *trap) {
 	t.Helper()
-	database, url := newPostgresProxy(t, s.url)
 	broker := newKafkaProxy(t)
+	way := at{url: s.url, broker: broker.address()}
 	var held *trap
 	if m.database != nil {
-		held = database.hold(m.database)
+		database, url := s.proxy(t, s.url)
+		held, way.url = database.hold(m.database), url
 	} else {
 		held = broker.hold(m.broker)
 	}
-	p := s.relay(t, name, at{url, broker.address()})
+	p := s.relay(t, name, way)
 	s.waitAlive(t, name)
 	s.insertOdd(t, n)
 	held.wait(t)
@@ -80,37 +93,41 @@ func (s *spine) reach(t *testing.T, m moment, name string, n int) (*process, *tr
 // TestKill: a relay is killed at each state that can be seen from outside. Every message arrives, and what was sent
 // already arrives again alike.
 func TestKill(t *testing.T) {
-	t.Parallel()
-	for _, m := range moments() {
-		t.Run(m.name, func(t *testing.T) {
-			t.Parallel()
-			const lease = 2 * time.Second
-			n := scale(300)
-			s := newSpine(t, lease)
-			victim, held := s.reach(t, m, "victim", n)
-			s.relay(t, "survivor", s.straight(t))
-			s.waitAlive(t, "survivor")
+	onEngines(t, func(t *testing.T, e engine) {
+		for _, m := range moments(e) {
+			t.Run(m.name, func(t *testing.T) {
+				t.Parallel()
+				kill(t, e, m)
+			})
+		}
+	})
+}
 
-			victim.kill(t)
-			killed := time.Now()
-			held.cut()
-			s.waitDone(t, n)
-			took := time.Since(killed)
-			t.Logf("%d messages done %s after the kill", n, took.Round(time.Millisecond))
-			if limit := lease + lease/3 + 2*time.Second; bounds() && took > limit {
-				t.Errorf("recovery took %s, want at most %s", took, limit)
-			}
+func kill(t *testing.T, e engine, m moment) {
+	n := scale(300)
+	s := newSpine(t, e, 2*time.Second)
+	victim, held := s.reach(t, m, "victim", n)
+	s.relay(t, "survivor", s.straight(t))
+	s.waitAlive(t, "survivor")
 
-			least, most := 1, 1
-			if m.written != none {
-				most = 2
-			}
-			if m.written == all {
-				least = 2
-			}
-			expectTimes(t, s.delivered(t), n, least, most)
-			s.expect(t, n, "SELECT count(*) FROM outbox WHERE attempts = 1 AND lapses = 0 AND unknown_since IS NOT NULL")
-			s.expect(t, n, "SELECT count(*) FROM outbox_attempt WHERE outcome = 'lapse' AND relay = 'victim'")
-		})
+	victim.kill(t)
+	killed := time.Now()
+	held.cut()
+	s.waitDone(t, n)
+	took := time.Since(killed)
+	t.Logf("%d messages done %s after the kill", n, took.Round(time.Millisecond))
+	if limit := s.lease + s.lease/3 + 2*time.Second; bounds() && took > limit {
+		t.Errorf("recovery took %s, want at most %s", took, limit)
 	}
+
+	least, most := 1, 1
+	if m.written != none {
+		most = 2
+	}
+	if m.written == all {
+		least = 2
+	}
+	expectTimes(t, s.delivered(t), n, least, most)
+	s.expect(t, n, "SELECT count(*) FROM outbox WHERE attempts = 1 AND lapses = 0 AND {unknown}")
+	s.expect(t, n, "SELECT count(*) FROM outbox_attempt WHERE outcome = 'lapse' AND relay = 'victim'")
 }

@@ -19,9 +19,9 @@ type spine struct {
 	lease time.Duration
 }
 
-func newSpine(t *testing.T, lease time.Duration) *spine {
+func newSpine(t *testing.T, e engine, lease time.Duration) *spine {
 	t.Helper()
-	return &spine{database: newDatabase(t), topic: newTopic(t, 3), lease: lease}
+	return &spine{database: e.database(t), topic: newTopic(t, 3), lease: e.leaseOf(lease)}
 }
 
 // at says where a relay finds its database and its broker: straight, or at a proxy.
@@ -60,7 +60,7 @@ destinations:
   out: {stdout: {}}
 routes:
   - {match: nothing, to: out}
-`, s.lease), []string{"OUTBOXD_DATABASE_URL=" + s.url})
+`, s.lease), s.env())
 	s.waitAlive(t, "watcher")
 }
 
@@ -75,7 +75,7 @@ func (s *spine) waitDone(t *testing.T, n int) {
 	t.Helper()
 	eventually(t, 5*patience, func() error {
 		var done, open int
-		s.read(t, "SELECT count(*) FILTER (WHERE state = 'done'), count(*) FILTER (WHERE state <> 'done') FROM outbox", &done, &open)
+		s.read(t, "SELECT count(CASE WHEN state = 'done' THEN 1 END), count(CASE WHEN state <> 'done' THEN 1 END) FROM outbox", &done, &open)
 		if done != n || open != 0 {
 			return fmt.Errorf("%d messages done and %d not, want %d and 0", done, open, n)
 		}
@@ -94,32 +94,16 @@ func (s *spine) waitRecords(t *testing.T, n int) {
 	})
 }
 
-// rows are the messages and the recorded attempts, each row as one text, to be compared with what they become.
-func (s *spine) rows(t *testing.T) []string {
+// all are the messages and the recorded attempts, each row as one text, to be compared with what they become.
+func (s *spine) all(t *testing.T) []string {
 	t.Helper()
-	return s.texts(t, `SELECT o::text FROM outbox o UNION ALL SELECT a::text FROM outbox_attempt a ORDER BY 1`)
-}
-
-// texts is the only column of a query.
-func (s *spine) texts(t *testing.T, query string, args ...any) []string {
-	t.Helper()
-	found, err := s.QueryContext(t.Context(), query, args...)
-	if err != nil {
-		t.Fatalf("%v\nin %s", err, query)
-	}
-	defer found.Close()
-	var all []string
-	for found.Next() {
-		var text string
-		if err := found.Scan(&text); err != nil {
-			t.Fatal(err)
+	var texts []string
+	for _, query := range []string{"SELECT * FROM outbox ORDER BY seq", "SELECT * FROM outbox_attempt ORDER BY attempt_id"} {
+		for _, row := range s.rows(t, query) {
+			texts = append(texts, strings.Join(row, "|"))
 		}
-		all = append(all, text)
 	}
-	if err := found.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return all
+	return texts
 }
 
 // sent is what the topic holds of one message.
@@ -156,18 +140,8 @@ func (s *spine) delivered(t *testing.T) map[string]int {
 	t.Helper()
 	topic := s.inTopic(t)
 	times := map[string]int{}
-	found, err := s.QueryContext(t.Context(), `SELECT id, state, coalesce(aggregateid, ''), coalesce(result, ''),
-		coalesce(payload_bytes, convert_to(payload, 'UTF8'), '') FROM outbox`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer found.Close()
-	for found.Next() {
-		var id, state, key, result string
-		var payload []byte
-		if err := found.Scan(&id, &state, &key, &result, &payload); err != nil {
-			t.Fatal(err)
-		}
+	for _, row := range s.rows(t, "SELECT id, state, coalesce(aggregateid, ''), coalesce(result, ''), {payload} FROM outbox") {
+		id, state, key, result, payload := row[0], row[1], row[2], strings.TrimRight(row[3], " "), row[4]
 		out, there := topic[id]
 		if state == "done" && (!there || !out.places[result]) {
 			t.Errorf("message %s is done with the result %q, and the topic has it as %+v", id, result, out)
@@ -175,14 +149,11 @@ func (s *spine) delivered(t *testing.T) map[string]int {
 		if !there {
 			continue
 		}
-		if !strings.HasPrefix(out.text, key+"\n"+string(payload)+"\n") {
+		if !strings.HasPrefix(out.text, key+"\n"+payload+"\n") {
 			t.Errorf("message %s has the key %q and %q, and was sent as %q", id, key, payload, out.text)
 		}
 		times[id] = len(out.places)
 		delete(topic, id)
-	}
-	if err := found.Err(); err != nil {
-		t.Fatal(err)
 	}
 	if len(topic) > 0 {
 		t.Errorf("%d messages are in the topic and not in the table: %v", len(topic), slices.Collect(maps.Keys(topic)))

@@ -13,9 +13,12 @@ import (
 // TestStopDuringSends: at SIGTERM what is under way ends, what was claimed and not started is given back, and nothing is
 // sent twice after the next start.
 func TestStopDuringSends(t *testing.T) {
-	t.Parallel()
-	d := newDatabase(t)
-	database, url := newPostgresProxy(t, d.url)
+	onServers(t, stopDuringSends)
+}
+
+func stopDuringSends(t *testing.T, e engine) {
+	d := e.database(t)
+	database, url := d.proxy(t, d.url)
 	broker, topic := newKafkaProxy(t), newTopic(t, 3)
 	config := fmt.Sprintf(`
 relay: {name: a, lease: 10s, stop_timeout: 20s}
@@ -29,7 +32,7 @@ routes: [{match: "*", to: broker}]
 	produce := broker.hold(requests("Produce"))
 	d.insert(t, 50, "sent")
 	produce.wait(t)
-	load := database.hold(answers(loadStatement))
+	load := database.hold(answers(d.said.load))
 	d.insert(t, 50, "claimed")
 	load.wait(t)
 	d.insert(t, 50, "waiting")
@@ -37,7 +40,7 @@ routes: [{match: "*", to: broker}]
 	r.waitReady(t, 503)
 	load.release()
 	d.waitCount(t, patience, 50, `SELECT count(*) FROM outbox WHERE type = 'claimed' AND state = 'pending'
-		AND attempts = 0 AND lapses = 0 AND error_class IS NULL AND due_at <= clock_timestamp()`)
+		AND attempts = 0 AND lapses = 0 AND error_class IS NULL AND due_at <= {now}`)
 	produce.release()
 	if code := r.wait(t, patience); code != 0 {
 		t.Errorf("exit code %d, want 0", code)
@@ -62,17 +65,17 @@ routes: [{match: "*", to: broker}]
 
 // TestStopCutsOff: a send that outlasts the stop is cut off, and counts as a lapse: it may have taken effect.
 func TestStopCutsOff(t *testing.T) {
-	t.Parallel()
-	d := newDatabase(t)
-	r, produce := hangingRelay(t, d, "1s")
-	defer produce.release()
-	if code := r.terminate(t); code != 0 {
-		t.Errorf("exit code %d, want 0", code)
-	}
-	if n := d.count(t, `SELECT count(*) FROM outbox WHERE state = 'pending' AND attempts = 0 AND lapses = 1
-		AND unknown_since IS NOT NULL`); n != 1 {
-		t.Error("the message is not pending with one lapse")
-	}
+	onEngines(t, func(t *testing.T, e engine) {
+		d := e.database(t)
+		r, produce := hangingRelay(t, d, "1s")
+		defer produce.release()
+		if code := r.terminate(t); code != 0 {
+			t.Errorf("exit code %d, want 0", code)
+		}
+		if n := d.count(t, "SELECT count(*) FROM outbox WHERE state = 'pending' AND attempts = 0 AND lapses = 1 AND {unknown}"); n != 1 {
+			t.Error("the message is not pending with one lapse")
+		}
+	})
 }
 
 // TestSecondSignal: it ends the process at once, with the shells' code of that signal.
@@ -107,7 +110,7 @@ relay: {name: a, lease: 1h, stop_timeout: %s}
 http: {listen: "127.0.0.1:0"}
 destinations: {broker: {kafka: {brokers: [%q], topic: %q}, timeout: 50m}}
 routes: [{match: "*", to: broker}]
-`, stopTimeout, broker.address(), newTopic(t, 1)), []string{"OUTBOXD_DATABASE_URL=" + d.url})
+`, stopTimeout, broker.address(), newTopic(t, 1)), d.env())
 	d.insert(t, 1, "order_paid")
 	produce.wait(t)
 	return r, produce
@@ -115,11 +118,14 @@ routes: [{match: "*", to: broker}]
 
 // TestHealthWithoutDatabase: while the database is away the process lives, says so, and goes on by itself.
 func TestHealthWithoutDatabase(t *testing.T) {
-	t.Parallel()
-	d := newDatabase(t)
-	database, url := newPostgresProxy(t, d.url)
+	onServers(t, healthWithoutDatabase)
+}
+
+func healthWithoutDatabase(t *testing.T, e engine) {
+	d := e.database(t)
+	database, url := d.proxy(t, d.url)
 	database.setDown(true)
-	r := startRelay(t, plainConfig, []string{"OUTBOXD_DATABASE_URL=" + url})
+	r := startRelay(t, e.plainConfig(), []string{"OUTBOXD_DATABASE_URL=" + url})
 	alive := func() {
 		t.Helper()
 		for path, want := range map[string]string{"/livez": "ok", "/metrics": "outboxd_db_up "} {
