@@ -64,17 +64,12 @@ type claimRow struct {
 // Claim implements relay.Store. Asked again it finds its lease or not, and that is the whole truth: the first asking is
 // over, since only one transaction at a time writes. A claim that finds nothing writes nothing and waits for no writer.
 func (s *Store) Claim(ctx context.Context, lease relay.LeaseID, length time.Duration, quotas []relay.Quota) (claims []relay.Claim, err error) {
-	idle := false
+	wanted := false
 	err = s.read(ctx, "claim", func(ctx context.Context, q sqlx.ExtContext) error {
-		asked, err := exists(ctx, q, lease)
-		if err != nil || asked {
-			return err
-		}
-		due, err := due(ctx, q, quotas)
-		idle = len(due) == 0
+		wanted, err = wants(ctx, q, lease, quotas)
 		return err
 	})
-	if err != nil || idle {
+	if err != nil || !wanted {
 		return nil, err
 	}
 	err = s.write(ctx, "claim", func(ctx context.Context, tx *sqlx.Tx) error {
@@ -87,6 +82,21 @@ func (s *Store) Claim(ctx context.Context, lease relay.LeaseID, length time.Dura
 	return claims, nil
 }
 
+// wants tells whether there is an answer to a claim: a lease that was asked for before, or something that is due.
+func wants(ctx context.Context, q sqlx.ExtContext, lease relay.LeaseID, quotas []relay.Quota) (bool, error) {
+	wanted, err := exists(ctx, q, lease)
+	for _, quota := range quotas {
+		if err != nil || wanted {
+			break
+		}
+		quota.Limit = 1
+		var one []int64
+		one, err = due(ctx, q, quota)
+		wanted = len(one) > 0
+	}
+	return wanted, err
+}
+
 func (s *Store) claim(ctx context.Context, tx *sqlx.Tx, lease relay.LeaseID, length time.Duration, quotas []relay.Quota) ([]relay.Claim, error) {
 	asked, err := exists(ctx, tx, lease)
 	if err != nil {
@@ -95,7 +105,7 @@ func (s *Store) claim(ctx context.Context, tx *sqlx.Tx, lease relay.LeaseID, len
 	if asked {
 		return claimed(ctx, tx, sqlHeld, int64(lease), s.relay)
 	}
-	seqs, err := due(ctx, tx, quotas)
+	seqs, err := due(ctx, tx, quotas...)
 	if err != nil || len(seqs) == 0 {
 		return nil, err
 	}
@@ -119,7 +129,7 @@ func exists(ctx context.Context, q sqlx.ExtContext, lease relay.LeaseID) (bool, 
 }
 
 // due finds what the quotas ask for, each message once, by seq.
-func due(ctx context.Context, q sqlx.ExtContext, quotas []relay.Quota) (seqs []int64, err error) {
+func due(ctx context.Context, q sqlx.ExtContext, quotas ...relay.Quota) (seqs []int64, err error) {
 	for _, quota := range quotas {
 		var found []int64
 		if quota.ID != "" {

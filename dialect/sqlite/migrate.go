@@ -53,17 +53,18 @@ func (d *DB) Migrate(ctx context.Context) (applied []string, err error) {
 	return applied, nil
 }
 
+// apply looks again: another migrator may have come before.
 func (d *DB) apply(ctx context.Context, tx *sqlx.Tx) (applied []string, err error) {
-	status, err := d.schema(ctx, tx) // Another migrator may have come before.
-	if err != nil || status.Usable() {
-		return nil, err
-	}
 	migrations, err := Migrations()
 	if err != nil {
 		return nil, err
 	}
+	_, finished, err := versions(ctx, tx)
+	if err != nil {
+		return nil, err
+	}
 	for _, m := range migrations {
-		if m.Version <= status.Version {
+		if m.In(finished) {
 			continue
 		}
 		if _, err := tx.ExecContext(ctx, m.SQL); err != nil {

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"slices"
 
 	"github.com/jmoiron/sqlx"
 
@@ -27,22 +28,31 @@ func (d *DB) schema(ctx context.Context, q sqlx.ExtContext) (dialect.SchemaStatu
 	if err != nil {
 		return status, err
 	}
-	var tables []string
-	err = sqlx.SelectContext(ctx, q, &tables, `SELECT name FROM sqlite_schema WHERE name IN ('outbox', 'outbox_version') ORDER BY name`)
-	if err != nil || len(tables) == 0 {
-		status.Judge(nil, migrations)
+	outbox, finished, err := versions(ctx, q)
+	if err != nil {
 		return status, err
 	}
-	status.State = dialect.SchemaUnfinished
-	var finished []dialect.FinishedVersion
-	if tables[len(tables)-1] == "outbox_version" {
-		if err := sqlx.SelectContext(ctx, q, &finished, `SELECT version, admits FROM outbox_version ORDER BY version`); err != nil {
-			return status, err
-		}
+	if outbox || finished != nil {
+		status.State = dialect.SchemaUnfinished
 	}
 	status.Judge(finished, migrations)
-	if status.State == dialect.SchemaUnfinished && tables[0] == "outbox" {
+	if status.State == dialect.SchemaUnfinished && outbox {
 		return status, checkColumns(ctx, q, "outbox")
 	}
 	return status, nil
+}
+
+// versions tells whether there is a table outbox, and what outbox_version says; nil where it does not exist.
+func versions(ctx context.Context, q sqlx.ExtContext) (outbox bool, finished []dialect.FinishedVersion, err error) {
+	var names []string
+	if err := sqlx.SelectContext(ctx, q, &names, `SELECT name FROM sqlite_schema WHERE name IN ('outbox', 'outbox_version')`); err != nil {
+		return false, nil, err
+	}
+	outbox = slices.Contains(names, "outbox")
+	if !slices.Contains(names, "outbox_version") {
+		return outbox, nil, nil
+	}
+	finished = []dialect.FinishedVersion{}
+	err = sqlx.SelectContext(ctx, q, &finished, `SELECT version, admits FROM outbox_version ORDER BY version`)
+	return outbox, finished, err
 }
