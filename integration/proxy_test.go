@@ -33,7 +33,6 @@ type wire interface {
 // proxy stands between a client and a server and does to the bytes what a bad network does. Without a trap it passes
 // everything on.
 type proxy struct {
-	target   string
 	newWire  func(*proxy) wire
 	listener net.Listener
 	closing  chan struct{}
@@ -41,6 +40,7 @@ type proxy struct {
 	silent   atomic.Bool
 
 	mu      sync.Mutex
+	target  string
 	down    bool
 	traps   []*trap
 	tallies []*tally
@@ -113,6 +113,13 @@ func (p *proxy) setSilent(silent bool) {
 	}
 }
 
+// setTarget leads new connections to another server, as a name does that was given to it. Those that are there stay.
+func (p *proxy) setTarget(target string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.target = target
+}
+
 func (p *proxy) accept() {
 	for {
 		client, err := p.listener.Accept()
@@ -125,7 +132,10 @@ func (p *proxy) accept() {
 
 func (p *proxy) serve(client net.Conn) {
 	defer client.Close()
-	server, err := net.Dial("tcp", p.target)
+	p.mu.Lock()
+	target := p.target
+	p.mu.Unlock()
+	server, err := net.Dial("tcp", target)
 	if err != nil {
 		return
 	}
