@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -38,24 +39,24 @@ func engines() []engine {
 // onEngines runs a test on each of the engines, side by side.
 func onEngines(t *testing.T, test func(*testing.T, engine)) {
 	t.Helper()
-	t.Parallel()
-	for _, e := range engines() {
-		t.Run(e.name, func(t *testing.T) {
-			t.Parallel()
-			test(t, e)
-		})
-	}
+	on(t, engines(), test)
 }
 
 // onServers leaves out SQLite: there is no network to it, one writer at a time, and no row to lock.
 func onServers(t *testing.T, test func(*testing.T, engine)) {
 	t.Helper()
-	onEngines(t, func(t *testing.T, e engine) {
-		if e.proxy == nil {
-			return
-		}
-		test(t, e)
-	})
+	on(t, slices.DeleteFunc(engines(), func(e engine) bool { return e.proxy == nil }), test)
+}
+
+func on(t *testing.T, engines []engine, test func(*testing.T, engine)) {
+	t.Helper()
+	t.Parallel()
+	for _, e := range engines {
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			test(t, e)
+		})
+	}
 }
 
 // leaseOf is the lease, or the shortest that the engine can have if that is longer.

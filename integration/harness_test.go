@@ -5,6 +5,7 @@
 package integration
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -19,7 +20,14 @@ import (
 // scratch is a folder for what all tests share; TestMain makes it.
 var scratch string
 
+// side by side, unless -parallel says otherwise: the tests wait for leases and clocks more than they compute.
+const parallel = "6"
+
 func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", parallel); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	var err error
 	if scratch, err = os.MkdirTemp("", "outboxd-integration-"); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -109,20 +109,8 @@ func openBreakerIn(t *testing.T, env []string) string {
 func wantArrived(t *testing.T, d *database, topic string, n int) {
 	t.Helper()
 	places := map[string]string{}
-	rows, err := d.QueryContext(t.Context(), "SELECT id, result FROM outbox WHERE result LIKE '%@%'")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id, result string
-		if err := rows.Scan(&id, &result); err != nil {
-			t.Fatal(err)
-		}
-		places[id] = result
-	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
+	for _, row := range d.rows(t, "SELECT id, result FROM outbox WHERE result LIKE '%@%'") {
+		places[row[0]] = strings.TrimRight(row[1], " ")
 	}
 	arrived := map[string]bool{}
 	for _, r := range readTopic(t, topic) {
