@@ -1,16 +1,19 @@
 -- How much comes in, and how much goes out? By minute, the last hour of the newest 100,000 messages: inserted, done, failed,
 -- and the time from INSERT to done.
-SELECT minute, sum(inserted) AS inserted, sum(done) AS done, sum(failed) AS failed,
-    max(median) AS median_to_done, max(p99) AS p99_to_done
-FROM (
-    SELECT date_trunc('minute', created_at) AS minute, count(*) AS inserted, 0 AS done, 0 AS failed, NULL::interval AS median, NULL::interval AS p99
-    FROM (SELECT created_at FROM /*schema.*/outbox ORDER BY id DESC LIMIT 100000) n GROUP BY 1
+WITH newest AS (
+    SELECT created_at, done_at, failed_at FROM /*schema.*/outbox ORDER BY id DESC LIMIT 100000
+),
+happened AS (
+    SELECT created_at AS at, 1 AS inserted, 0 AS done, 0 AS failed, NULL::interval AS took FROM newest
     UNION ALL
-    SELECT date_trunc('minute', coalesce(done_at, failed_at)), 0, count(done_at), count(failed_at),
-        percentile_cont(0.5) WITHIN GROUP (ORDER BY done_at - created_at), percentile_cont(0.99) WITHIN GROUP (ORDER BY done_at - created_at)
-    FROM (SELECT created_at, done_at, failed_at FROM /*schema.*/outbox ORDER BY id DESC LIMIT 100000) n
-    WHERE coalesce(done_at, failed_at) IS NOT NULL GROUP BY 1
-) m
-WHERE minute > clock_timestamp() - interval '1 hour'
+    SELECT done_at, 0, 1, 0, done_at - created_at FROM newest WHERE done_at IS NOT NULL
+    UNION ALL
+    SELECT failed_at, 0, 0, 1, NULL FROM newest WHERE failed_at IS NOT NULL
+)
+SELECT date_trunc('minute', at) AS minute, sum(inserted) AS inserted, sum(done) AS done, sum(failed) AS failed,
+    extract(epoch FROM percentile_disc(0.5) WITHIN GROUP (ORDER BY took))::float8 AS median_to_done_s,
+    extract(epoch FROM percentile_disc(0.99) WITHIN GROUP (ORDER BY took))::float8 AS p99_to_done_s
+FROM happened
+WHERE at > clock_timestamp() - interval '1 hour'
 GROUP BY minute
 ORDER BY minute DESC;

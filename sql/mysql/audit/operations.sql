@@ -1,0 +1,6 @@
+-- What did operators ask for, and what came of it? Open ones first, then the latest, 100 in all. An open one without an
+-- applier waits for a relay. The table is small: a row for each thing that was asked for, kept a year. Times are UTC.
+SELECT id, op, filter, actor, note, dry_run, requested_at, applied_at, affected, detail, applier
+FROM /*schema.*/outbox_operation
+ORDER BY applied_at IS NOT NULL, requested_at DESC
+LIMIT 100;

@@ -1,0 +1,6 @@
+-- Which relays are there, when were they last seen, and what do they serve? One that was not seen for a minute is gone or
+-- cannot reach the database. Relays with different hashes have different configurations. Times are UTC.
+SELECT r.name, r.host, r.version, r.seen_at, TIMESTAMPDIFF(SECOND, r.seen_at, UTC_TIMESTAMP(6)) AS seen_before_s, r.started_at,
+    r.config_hash, r.destinations, (SELECT COUNT(*) FROM /*schema.*/outbox_lease l WHERE l.relay = r.name) AS leases
+FROM /*schema.*/outbox_relay r
+ORDER BY r.name;
