@@ -1,0 +1,2 @@
+DELETE FROM /*schema.*/outbox_control
+WHERE kind = 'breaker' AND name = ? AND owner = ? AND (owner = ? OR updated_at < UTC_TIMESTAMP(6) - INTERVAL 1 DAY);

@@ -1,0 +1,1 @@
+DELETE FROM /*schema.*/outbox_control WHERE kind = 'breaker' AND owner = ?;
