@@ -3,6 +3,7 @@ package integration
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/lib/pq"
 )
 
 // ownServer is a server that one test has for itself, to end, start and set up as it likes.
@@ -104,23 +108,32 @@ func (s *ownServer) end(signals string) {
 // named, or that of the URL. Settings of the sessions have the form name=value.
 func (e engine) connect(t *testing.T, address, database string, settings ...string) *sql.DB {
 	t.Helper()
-	more := strings.Join(settings, "&")
-	dsn := rewrite(t, address, func(u *url.URL) {
-		if database != "" {
-			u.Path = "/" + database
-		}
-		u.RawQuery += "&" + more
-	})
-	if e.driver == "mysql" {
-		dsn = mysqlDSN(t, address, database, more)
-	}
-	db, err := sql.Open(e.driver, dsn)
+	connector, err := e.connector(t, address, database, strings.Join(settings, "&"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	db := sql.OpenDB(connector)
 	db.SetMaxIdleConns(0)
 	t.Cleanup(func() { db.Close() })
 	return db
+}
+
+func (e engine) connector(t *testing.T, address, database, settings string) (driver.Connector, error) {
+	t.Helper()
+	if e.driver == "postgres" {
+		return pq.NewConnector(rewrite(t, address, func(u *url.URL) {
+			if database != "" {
+				u.Path = "/" + database
+			}
+			u.RawQuery += "&" + settings
+		}))
+	}
+	config, err := mysql.ParseDSN(mysqlDSN(t, address, database, settings))
+	if err != nil {
+		return nil, err
+	}
+	config.Logger = &mysql.NopLogger{} // of connections that break, as they should here
+	return mysql.NewConnector(config)
 }
 
 // account makes a database on the server of a superuser's URL, and a user without rights beyond it. The program connects

@@ -115,6 +115,7 @@ func TestAnotherPrimary(t *testing.T) {
 		s := &scene{database: old, server: server, relay: old.begin(t, through)}
 		s.insert(t, 10, "order_paid")
 		s.waitCount(t, patience, 10, "SELECT count(*) FROM outbox WHERE state = 'done'")
+		s.waitCount(t, patience, 0, "SELECT count(*) FROM outbox_lease")
 
 		rewrite(t, second, func(u *url.URL) { p.setTarget(u.Host) })
 		s.order(t, s.operator().readOnly...)
