@@ -1,9 +1,9 @@
 package sqlite
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"slices"
 	"time"
@@ -34,18 +34,19 @@ const sqlNewLease = `
 INSERT INTO outbox_lease (lease_id, relay, claimed_at, renewed_at, length, ids)
 SELECT ?1, ?2, now, now, ?3, ?4 FROM (SELECT ` + sqlNow + ` AS now)`
 
-// ?1 lease, ?2 seqs, a JSON array.
+// ?1 lease, ?2 seq.
 const sqlClaim = `
-UPDATE outbox SET state = 'in_flight', due_at = NULL, lease_id = ?1
-WHERE seq IN (SELECT value FROM json_each(?2))
+UPDATE outbox SET state = 'in_flight', due_at = NULL, lease_id = ?1 WHERE seq = ?2
 RETURNING ` + sqlClaimed
 
-// What a lease still holds, for a claim whose answer was lost. ?1 lease, ?2 relay.
+// What a lease took, for a claim whose answer was lost. ?1 lease, ?2 relay.
+const sqlTaken = `
+SELECT ids FROM outbox_lease WHERE lease_id = ?1 AND relay = ?2`
+
+// One message that it still holds. ?1 lease, ?2 seq.
 const sqlHeld = `
 SELECT ` + sqlClaimed + `
-FROM outbox
-WHERE seq IN (SELECT value FROM json_each((SELECT ids FROM outbox_lease WHERE lease_id = ?1 AND relay = ?2)))
-  AND lease_id = ?1 AND state = 'in_flight'`
+FROM outbox WHERE seq = ?2 AND lease_id = ?1 AND state = 'in_flight'`
 
 // octet_length reads no payload.
 const sqlClaimed = `id, seq, lease_id AS lease, routing_key AS routingkey, type, schema_version AS schemaversion, attempts, lapses,
@@ -61,11 +62,18 @@ type claimRow struct {
 	UnknownMicros sql.NullInt64 `json:"unknown_us"`
 }
 
+func (r claimRow) claim() relay.Claim {
+	c := r.Claim
+	c.Age = dialect.FromMicros(r.AgeMicros)
+	c.Unknown, c.UnknownFor = r.UnknownMicros.Valid, dialect.FromMicros(r.UnknownMicros.Int64)
+	return c
+}
+
 // Claim implements relay.Store. Asked again it finds its lease or not, and that is the whole truth: the first asking is
 // over, since only one transaction at a time writes. A claim that finds nothing writes nothing and waits for no writer.
 func (s *Store) Claim(ctx context.Context, lease relay.LeaseID, length time.Duration, quotas []relay.Quota) (claims []relay.Claim, err error) {
 	wanted := false
-	err = s.read(ctx, "claim", func(ctx context.Context, q sqlx.ExtContext) error {
+	err = s.read(ctx, "claim", func(ctx context.Context, q *sqlx.DB) error {
 		wanted, err = wants(ctx, q, lease, quotas)
 		return err
 	})
@@ -103,20 +111,24 @@ func (s *Store) claim(ctx context.Context, tx *sqlx.Tx, lease relay.LeaseID, len
 		return nil, err
 	}
 	if asked {
-		return claimed(ctx, tx, sqlHeld, int64(lease), s.relay)
+		seqs, err := taken(ctx, tx, lease, s.relay)
+		if err != nil {
+			return nil, err
+		}
+		return claimed(ctx, tx, sqlHeld, lease, seqs)
 	}
 	seqs, err := due(ctx, tx, quotas...)
 	if err != nil || len(seqs) == 0 {
 		return nil, err
 	}
-	ids, err := array(seqs)
+	ids, err := json.Marshal(seqs)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := tx.ExecContext(ctx, sqlNewLease, int64(lease), s.relay, length.Microseconds(), ids); err != nil {
+	if _, err := tx.ExecContext(ctx, sqlNewLease, int64(lease), s.relay, length.Microseconds(), string(ids)); err != nil {
 		return nil, err
 	}
-	return claimed(ctx, tx, sqlClaim, int64(lease), ids)
+	return claimed(ctx, tx, sqlClaim, lease, seqs)
 }
 
 func exists(ctx context.Context, q sqlx.ExtContext, lease relay.LeaseID) (bool, error) {
@@ -146,79 +158,35 @@ func due(ctx context.Context, q sqlx.ExtContext, quotas ...relay.Quota) (seqs []
 	return slices.Compact(seqs), nil
 }
 
-// claimed runs a statement that returns sqlClaimed, and sorts what it returns by seq.
-func claimed(ctx context.Context, tx *sqlx.Tx, query string, args ...any) ([]relay.Claim, error) {
-	var rows []claimRow
-	if err := sqlx.SelectContext(ctx, tx, &rows, query, args...); err != nil {
+// taken gives the messages of a lease of that relay; none where it is in other hands.
+func taken(ctx context.Context, tx *sqlx.Tx, lease relay.LeaseID, relayName string) (seqs []int64, err error) {
+	var ids []string
+	if err := tx.SelectContext(ctx, &ids, sqlTaken, int64(lease), relayName); err != nil || len(ids) == 0 {
 		return nil, err
 	}
-	claims := make([]relay.Claim, len(rows))
-	for i, r := range rows {
-		claims[i] = r.Claim
-		claims[i].Age = dialect.FromMicros(r.AgeMicros)
-		claims[i].Unknown, claims[i].UnknownFor = r.UnknownMicros.Valid, dialect.FromMicros(r.UnknownMicros.Int64)
-	}
-	slices.SortFunc(claims, func(a, b relay.Claim) int { return cmp.Compare(a.Seq, b.Seq) })
-	return claims, nil
+	err = json.Unmarshal([]byte(ids[0]), &seqs)
+	return seqs, err
 }
 
-// What is to be sent. The driver gives nil for an empty blob, so whether there is one is told apart. ?1 seqs, ?2 leases.
-const sqlLoad = `
-SELECT id, seq, lease_id AS lease, coalesce(send_id, id) AS wirekey, aggregatetype, aggregateid, payload, payload IS NOT NULL AS there,
-  content_type AS contenttype, headers AS rawheaders, coalesce(traceparent, '') AS traceparent, created_at AS created_us
-FROM outbox
-WHERE seq IN (SELECT value FROM json_each(?1)) AND lease_id IN (SELECT value FROM json_each(?2)) AND state = 'in_flight'`
-
-// messageRow is a row of sqlLoad.
-type messageRow struct {
-	relay.Message
-	There         bool
-	CreatedMicros int64 `json:"created_us"`
-}
-
-// Load implements relay.Store. The messages come in the order of the claims.
-func (s *Store) Load(ctx context.Context, claims []relay.Claim) ([]relay.Message, error) {
-	seqs, leases := make([]int64, len(claims)), make([]relay.LeaseID, len(claims))
-	for i, c := range claims {
-		seqs[i], leases[i] = c.Seq, c.Lease
-	}
-	slices.Sort(leases)
-	which, err := array(seqs)
-	if err != nil {
-		return nil, err
-	}
-	under, err := array(slices.Compact(leases))
-	if err != nil {
-		return nil, err
-	}
-	var rows []messageRow
-	err = s.read(ctx, "load", func(ctx context.Context, q sqlx.ExtContext) error {
-		return sqlx.SelectContext(ctx, q, &rows, sqlLoad, which, under)
+// claimed runs a statement that returns sqlClaimed for each of the messages.
+func claimed(ctx context.Context, tx *sqlx.Tx, query string, lease relay.LeaseID, seqs []int64) ([]relay.Claim, error) {
+	claims := make([]relay.Claim, 0, len(seqs))
+	err := prepared(ctx, tx, query, func(one *sqlx.Stmt) error {
+		for _, seq := range seqs {
+			var row claimRow
+			err := one.GetContext(ctx, &row, int64(lease), seq)
+			if errors.Is(err, sql.ErrNoRows) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			claims = append(claims, row.claim())
+		}
+		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return inOrder(claims, rows), nil
-}
-
-// inOrder puts what was loaded beside its claim. A message that is ours again, but under another lease than the claim's,
-// is left out.
-func inOrder(claims []relay.Claim, rows []messageRow) []relay.Message {
-	loaded := make(map[int64]relay.Message, len(rows))
-	for _, r := range rows {
-		m := r.Message
-		m.CreatedAt = time.UnixMicro(r.CreatedMicros).UTC()
-		if r.There && m.Payload == nil {
-			m.Payload = []byte{}
-		}
-		loaded[m.Seq] = m
-	}
-	messages := make([]relay.Message, 0, len(rows))
-	for _, c := range claims {
-		if m, ok := loaded[c.Seq]; ok && m.ID == c.ID && m.Lease == c.Lease {
-			m.Claim = c
-			messages = append(messages, m)
-		}
-	}
-	return messages
+	return claims, nil
 }

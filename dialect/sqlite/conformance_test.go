@@ -14,13 +14,20 @@ import (
 // TestStore holds the Store to its contract. Cases of locked rows are left out: SQLite locks none.
 func TestStore(t *testing.T) {
 	t.Parallel()
-	relaytest.TestStore(t, func(t *testing.T) relaytest.Backend { return backend{newFile(t), t} })
+	relaytest.TestStore(t, func(t *testing.T) relaytest.Backend { return newBackend(t) })
 }
 
 // backend is a database file and the test that works on it.
 type backend struct {
 	testFile
+	relaytest.SQLOperations
 	t testing.TB
+}
+
+func newBackend(t testing.TB) backend {
+	t.Helper()
+	f := newFile(t)
+	return backend{f, relaytest.SQLOperations{T: t, DB: f.app.DB}, t}
 }
 
 func (b backend) Store(name string) relay.Database { return b.store(name) }

@@ -70,8 +70,15 @@ func resultCode(err error) int {
 	return 0
 }
 
-// wrap puts a fault of the named statement into our words.
-func (d *DB) wrap(query string, err error) error { return dialect.Wrap(query, err, d.fault) }
+// wrap puts a fault of the named statement into our words. Where the file itself is at fault, the next statement opens it
+// anew: a connection stays with a damaged file even after another was put into its place.
+func (d *DB) wrap(query string, err error) error {
+	err = dialect.Wrap(query, err, d.fault)
+	if class := dialect.ClassOf(err); class == dialect.Away || class == dialect.Login {
+		d.forget()
+	}
+	return err
+}
 
 func (d *DB) fault(err error) (dialect.Fault, bool) {
 	code := resultCode(err)

@@ -1,7 +1,11 @@
 package sqlite
 
 import (
+	"context"
+	"encoding/json"
 	"time"
+
+	"github.com/jmoiron/sqlx"
 
 	"github.com/outboxd/outboxd/dialect"
 	"github.com/outboxd/outboxd/relay"
@@ -10,7 +14,10 @@ import (
 // inspector answers what people ask.
 func (d *DB) inspector() *dialect.Inspector {
 	return &dialect.Inspector{
-		Read:   d.read,
+		Read: d.read,
+		Write: func(ctx context.Context, f func(sqlx.ExtContext) error) error {
+			return d.write(ctx, func(tx *sqlx.Tx) error { return f(tx) })
+		},
 		Render: asItIs,
 		Wrap:   d.wrap,
 		Moment: func(t time.Time) any { return t.UnixMicro() },
@@ -18,6 +25,7 @@ func (d *DB) inspector() *dialect.Inspector {
 			Walk: walk, Get: textGet, GetAttempts: textGetAttempts, GetPayload: textGetPayload,
 			Waiting: textWaiting, Failed: textFailed, Relays: textRelays, Breakers: textBreakers,
 		},
+		Operations: operationTexts(),
 	}
 }
 
@@ -57,8 +65,8 @@ WHERE seq IN (SELECT j.value FROM outbox_lease l, json_each(l.ids) j) AND seq > 
 func walk(f relay.Filter, oldestFirst bool) dialect.Walk {
 	switch {
 	case len(f.IDs) > 0:
-		ids, _ := array(f.IDs) // Texts can always be written as JSON.
-		return dialect.Walk{Query: walkIDs, Args: []any{ids}, Start: []string{lowestSeq}}
+		ids, _ := json.Marshal(f.IDs) // Texts can always be written as JSON.
+		return dialect.Walk{Query: walkIDs, Args: []any{string(ids)}, Start: []string{lowestSeq}}
 	case f.State == relay.Pending:
 		return dialect.Walk{Query: walkPending, Args: []any{f.RoutingKey, f.RoutingKey}, Start: []string{"", "-1", "0", "0"}}
 	case f.State == relay.InFlight:

@@ -1,27 +1,33 @@
 package sqlite
 
-// A loose index scan finds the pairs of routing key and lapses, so that each is counted by a bounded walk of outbox_due
-// that begins at the oldest.
+// Loose index scans find the pairs of routing key and lapses, so that each is counted by a bounded walk of outbox_due that
+// begins at the oldest. What the walk finds comes as JSON, which alone can be joined to each pair; and messages in flight
+// are looked up one by one: neither depends on what ANALYZE last saw.
 const textWaiting = `
-WITH RECURSIVE pairs AS (
-  SELECT * FROM (SELECT routing_key, lapses FROM outbox INDEXED BY outbox_due WHERE due_at IS NOT NULL ORDER BY routing_key, lapses LIMIT 1)
+WITH RECURSIVE keys(routing_key) AS (` + sqlKeys + `),
+pairs(routing_key, lapses) AS (
+  SELECT k.routing_key, (SELECT lapses FROM outbox INDEXED BY outbox_due
+    WHERE due_at IS NOT NULL AND routing_key = k.routing_key ORDER BY lapses LIMIT 1)
+  FROM keys k WHERE k.routing_key IS NOT NULL
   UNION ALL
-  SELECT o.routing_key, o.lapses FROM pairs p JOIN outbox o ON o.seq = (
-    SELECT seq FROM outbox n INDEXED BY outbox_due
-    WHERE n.due_at IS NOT NULL AND (n.routing_key, n.lapses) > (p.routing_key, p.lapses) ORDER BY n.routing_key, n.lapses LIMIT 1)),
-seen AS (
-  SELECT o.routing_key, o.created_at, o.due_at, o.lease_id, o.error_class, row_number() OVER (PARTITION BY o.routing_key, o.lapses) > 10000 AS beyond
-  FROM pairs p CROSS JOIN outbox o ON o.seq IN (
-    SELECT seq FROM outbox m INDEXED BY outbox_due
-    WHERE m.routing_key = p.routing_key AND m.lapses = p.lapses AND m.due_at IS NOT NULL ORDER BY m.due_at, m.seq LIMIT 10001)),
-told AS (
-  SELECT routing_key, beyond, CASE WHEN due_at <= now THEN 'due' WHEN error_class IN ('paused', 'no_policy') THEN error_class
-      WHEN lease_id = 0 THEN 'delayed' ELSE 'retrying' END AS why,
-    CASE WHEN due_at <= now THEN due_at ELSE created_at END AS since
-  FROM seen, (SELECT ` + sqlNow + ` AS now)
+  SELECT p.routing_key, (SELECT lapses FROM outbox INDEXED BY outbox_due
+    WHERE due_at IS NOT NULL AND routing_key = p.routing_key AND lapses > p.lapses ORDER BY lapses LIMIT 1)
+  FROM pairs p WHERE p.lapses IS NOT NULL),
+told(routing_key, beyond, why, since) AS (
+  SELECT p.routing_key, m.key >= 10000,
+    CASE WHEN m.value ->> 0 <= now THEN 'due' WHEN m.value ->> 2 IN ('paused', 'no_policy') THEN m.value ->> 2
+      WHEN m.value ->> 3 = 0 THEN 'delayed' ELSE 'retrying' END,
+    CASE WHEN m.value ->> 0 <= now THEN m.value ->> 0 ELSE m.value ->> 1 END
+  FROM (SELECT ` + sqlNow + ` AS now) CROSS JOIN pairs p CROSS JOIN json_each((
+    SELECT json_group_array(json_array(due_at, created_at, error_class, lease_id)) FROM (
+      SELECT due_at, created_at, error_class, lease_id FROM outbox INDEXED BY outbox_due
+      WHERE due_at IS NOT NULL AND routing_key = p.routing_key AND lapses = p.lapses ORDER BY due_at, seq LIMIT 10001))) AS m
+  WHERE p.lapses IS NOT NULL
   UNION ALL
-  SELECT routing_key, 0, 'in_flight', created_at FROM outbox
-  WHERE seq IN (SELECT j.value FROM outbox_lease l, json_each(l.ids) j) AND state = 'in_flight')
+  SELECT f.message ->> 0, 0, 'in_flight', f.message ->> 1 FROM (
+    SELECT (SELECT json_array(routing_key, created_at) FROM outbox WHERE seq = j.value AND state = 'in_flight') AS message
+    FROM outbox_lease l CROSS JOIN json_each(l.ids) AS j) AS f
+  WHERE f.message IS NOT NULL)
 SELECT routing_key, why, count(*) FILTER (WHERE NOT beyond) AS messages, max(beyond) AS more, ` + sqlNow + ` - min(since) AS oldest
 FROM told GROUP BY routing_key, why HAVING count(*) FILTER (WHERE NOT beyond) > 0 ORDER BY routing_key, why`
 

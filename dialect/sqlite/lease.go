@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"os"
-	"slices"
 	"strconv"
 	"sync"
 
@@ -16,47 +15,48 @@ import (
 // Two renewals within a millisecond, or after the clock stepped back, have to look different, so renewed_at always grows.
 const sqlRenewedAt = `renewed_at = max(renewed_at + 1, ` + sqlNow + `)`
 
-// ?1 leases, a JSON array, ?2 relay. What does not come back is gone or in other hands.
+// ?1 lease, ?2 relay. What it does not find is gone or in other hands.
 const sqlRenew = `
-UPDATE outbox_lease SET ` + sqlRenewedAt + `
-WHERE lease_id IN (SELECT value FROM json_each(?1)) AND relay = ?2 RETURNING lease_id`
+UPDATE outbox_lease SET ` + sqlRenewedAt + ` WHERE lease_id = ?1 AND relay = ?2`
 
 // Renew implements relay.Store.
 func (s *Store) Renew(ctx context.Context, leases []relay.LeaseID) (lost []relay.LeaseID, err error) {
-	if len(leases) == 0 {
-		return nil, nil
-	}
-	which, err := array(leases)
-	if err != nil {
-		return nil, err
-	}
-	var held []relay.LeaseID
-	err = s.write(ctx, "renew", func(ctx context.Context, tx *sqlx.Tx) error {
-		return sqlx.SelectContext(ctx, tx, &held, sqlRenew, which, s.relay)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(slices.Clone(leases), func(id relay.LeaseID) bool { return slices.Contains(held, id) }), nil
+	return s.eachLease(ctx, "renew", sqlRenew, leases)
 }
 
-// ?1 leases, a JSON array, ?2 relay.
+// ?1 lease, ?2 relay.
 const sqlFinish = `
-DELETE FROM outbox_lease WHERE lease_id IN (SELECT value FROM json_each(?1)) AND relay = ?2`
+DELETE FROM outbox_lease WHERE lease_id = ?1 AND relay = ?2`
 
 // Finish implements relay.Store.
 func (s *Store) Finish(ctx context.Context, leases []relay.LeaseID) error {
+	_, err := s.eachLease(ctx, "finish", sqlFinish, leases)
+	return err
+}
+
+// eachLease writes each lease of ours, and gives those that it did not find.
+func (s *Store) eachLease(ctx context.Context, name, query string, leases []relay.LeaseID) (missed []relay.LeaseID, err error) {
 	if len(leases) == 0 {
-		return nil
+		return nil, nil
 	}
-	which, err := array(leases)
-	if err != nil {
-		return err
-	}
-	return s.write(ctx, "finish", func(ctx context.Context, tx *sqlx.Tx) error {
-		_, err := tx.ExecContext(ctx, sqlFinish, which, s.relay)
-		return err
+	err = s.write(ctx, name, func(ctx context.Context, tx *sqlx.Tx) error {
+		return prepared(ctx, tx, query, func(one *sqlx.Stmt) error {
+			for _, id := range leases {
+				n, err := affected(one.ExecContext(ctx, int64(id), s.relay))
+				if err != nil {
+					return err
+				}
+				if n == 0 {
+					missed = append(missed, id)
+				}
+			}
+			return nil
+		})
 	})
+	if err != nil {
+		return nil, err
+	}
+	return missed, nil
 }
 
 const sqlWatch = `
@@ -72,8 +72,8 @@ func (s *Store) Watch(ctx context.Context) (era string, leases []relay.Lease, er
 		relay.Lease
 		LengthMicros int64 `json:"length_us"`
 	}
-	err = s.read(ctx, "watch", func(ctx context.Context, q sqlx.ExtContext) error {
-		return sqlx.SelectContext(ctx, q, &rows, sqlWatch)
+	err = s.read(ctx, "watch", func(ctx context.Context, q *sqlx.DB) error {
+		return q.SelectContext(ctx, &rows, sqlWatch)
 	})
 	if err != nil {
 		return "", nil, err

@@ -57,13 +57,13 @@ func (s *Store) Beat(ctx context.Context, b relay.Beat) error {
 	if err != nil {
 		return err
 	}
-	destinations, err := array(b.Destinations)
+	destinations, err := json.Marshal(append([]string{}, b.Destinations...)) // a nil slice would be null
 	if err != nil {
 		return err
 	}
 	return s.write(ctx, "beat", func(ctx context.Context, tx *sqlx.Tx) error {
 		return execAll(ctx, tx,
-			statement{sqlBeat, []any{s.relay, b.Host, b.Version, b.ConfigHash, destinations}},
+			statement{sqlBeat, []any{s.relay, b.Host, b.Version, b.ConfigHash, string(destinations)}},
 			statement{sqlBreakers, []any{s.relay, string(breakers)}},
 			statement{sqlBuryBreakers, []any{s.relay, string(breakers)}},
 			statement{sqlBuryRelays, []any{s.relay}})

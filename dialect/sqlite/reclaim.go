@@ -2,6 +2,9 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -28,31 +31,37 @@ func (s *Store) Take(ctx context.Context, lease relay.Lease) (was string, ok boo
 	return lease.Relay, true, nil
 }
 
-// What is in flight under a lease, as long as the lease is ours: nobody may move messages by a lease that was taken from
+// What was claimed under a lease, as long as the lease is ours: nobody may move messages by a lease that was taken from
 // him. A claim that is later than now was made before the clock stepped back. ?1 lease, ?2 relay.
-const sqlUnder = `
-  SELECT j.value AS seq, min(l.claimed_at, ` + sqlNow + `) AS since
-  FROM outbox_lease l, json_each(l.ids) j WHERE l.lease_id = ?1 AND l.relay = ?2`
+const sqlHeldSince = `
+SELECT ids, min(claimed_at, ` + sqlNow + `) AS since FROM outbox_lease WHERE lease_id = ?1 AND relay = ?2`
 
-// ?1 lease, ?2 relay, ?3 whose it was.
-const sqlRecordMove = `
-INSERT INTO outbox_attempt (message_id, life, attempt, relay, started_at, duration, outcome)
-SELECT o.id, o.replays, o.attempts, ?3, u.since, ` + sqlNow + ` - u.since, 'lapse'
-FROM (` + sqlUnder + `) AS u CROSS JOIN outbox o WHERE o.seq = u.seq AND o.lease_id = ?1 AND o.state = 'in_flight'`
-
-// ?1 lease, ?2 relay.
+// ?1 seq, ?2 lease, ?3 since when it was claimed.
 const sqlMove = `
-UPDATE outbox SET state = 'pending', due_at = u.since, lease_id = -1, lapses = lapses + 1, unknown_since = coalesce(unknown_since, u.since)
-FROM (` + sqlUnder + `) AS u
-WHERE outbox.seq = u.seq AND outbox.lease_id = ?1 AND outbox.state = 'in_flight' RETURNING outbox.id`
+UPDATE outbox SET state = 'pending', due_at = ?3, lease_id = -1, lapses = lapses + 1, unknown_since = coalesce(unknown_since, ?3)
+WHERE seq = ?1 AND lease_id = ?2 AND state = 'in_flight' RETURNING id, replays, attempts, ?3 AS since`
+
+// ?1 id, ?2 replays, ?3 attempts, ?4 whose the lease was, ?5 since when.
+const sqlLapse = `
+INSERT INTO outbox_attempt (message_id, life, attempt, relay, started_at, duration, outcome)
+VALUES (?1, ?2, ?3, ?4, ?5, max(` + sqlNow + ` - ?5, 0), 'lapse')`
 
 // Move implements relay.Reclaimer. Nothing is ever left, since nothing is locked.
 func (s *Store) Move(ctx context.Context, lease relay.LeaseID, was string) (moved []string, left bool, err error) {
 	err = s.write(ctx, "move", func(ctx context.Context, tx *sqlx.Tx) error {
-		if _, err := tx.ExecContext(ctx, sqlRecordMove, int64(lease), s.relay, was); err != nil {
+		var held []struct {
+			IDs   string `json:"ids"`
+			Since int64
+		}
+		if err := tx.SelectContext(ctx, &held, sqlHeldSince, int64(lease), s.relay); err != nil || len(held) == 0 {
 			return err
 		}
-		return sqlx.SelectContext(ctx, tx, &moved, sqlMove, int64(lease), s.relay)
+		var seqs []int64
+		if err := json.Unmarshal([]byte(held[0].IDs), &seqs); err != nil {
+			return err
+		}
+		moved, err = lapse(ctx, tx, was, sqlMove, seqs, int64(lease), held[0].Since)
+		return err
 	})
 	if err != nil {
 		return nil, false, err
@@ -60,26 +69,46 @@ func (s *Store) Move(ctx context.Context, lease relay.LeaseID, was string) (move
 	return moved, false, nil
 }
 
-// One page of the key, with a mark where a message is in flight and its lease does not exist: a claim writes both at once
-// and a lease goes after its last message is settled, so no moment of an ordinary life looks like that. ?1 seq, ?2 length
-// of the page.
+// lapse runs a statement that makes one message pending, for each of the messages, and writes down that a lease of them
+// ended without an outcome. The statement's first argument is the seq.
+func lapse(ctx context.Context, tx *sqlx.Tx, was, query string, seqs []int64, args ...any) (moved []string, err error) {
+	err = prepared(ctx, tx, query, func(move *sqlx.Stmt) error {
+		return prepared(ctx, tx, sqlLapse, func(record *sqlx.Stmt) error {
+			for _, seq := range seqs {
+				var m struct {
+					ID                       string
+					Replays, Attempts, Since int64
+				}
+				err := move.GetContext(ctx, &m, append([]any{seq}, args...)...)
+				if errors.Is(err, sql.ErrNoRows) {
+					continue
+				}
+				if err != nil {
+					return err
+				}
+				if _, err := record.ExecContext(ctx, m.ID, m.Replays, m.Attempts, was, m.Since); err != nil {
+					return err
+				}
+				moved = append(moved, m.ID)
+			}
+			return nil
+		})
+	})
+	return moved, err
+}
+
+// Is in flight, and its lease does not exist: a claim writes both at once and a lease goes after its last message is
+// settled, so no moment of an ordinary life looks like that.
+const sqlOrphaned = `state = 'in_flight' AND NOT EXISTS (SELECT 1 FROM outbox_lease l WHERE l.lease_id = outbox.lease_id)`
+
+// One page of the key. ?1 seq, ?2 length of the page.
 const sqlOrphans = `
-SELECT seq, state = 'in_flight' AND NOT EXISTS (SELECT 1 FROM outbox_lease l WHERE l.lease_id = o.lease_id) AS orphan
-FROM outbox o WHERE seq > ?1 ORDER BY seq LIMIT ?2`
+SELECT seq, ` + sqlOrphaned + ` AS orphan FROM outbox WHERE seq > ?1 ORDER BY seq LIMIT ?2`
 
-// Looked at again by the one writer, the same condition is the guard. ?1 seqs, a JSON array.
-const sqlOrphaned = `seq IN (SELECT value FROM json_each(?1)) AND state = 'in_flight'
-  AND NOT EXISTS (SELECT 1 FROM outbox_lease l WHERE l.lease_id = outbox.lease_id)`
-
-// ?1 seqs, a JSON array.
-const sqlRecordAdopt = `
-INSERT INTO outbox_attempt (message_id, life, attempt, relay, started_at, duration, outcome)
-SELECT id, replays, attempts, '', created_at, max(` + sqlNow + ` - created_at, 0), 'lapse' FROM outbox WHERE ` + sqlOrphaned
-
-// ?1 seqs, a JSON array.
+// Looked at again by the one writer, the same condition is the guard. ?1 seq.
 const sqlAdopt = `
 UPDATE outbox SET state = 'pending', due_at = ` + sqlNow + `, lease_id = -1, lapses = lapses + 1, unknown_since = coalesce(unknown_since, created_at)
-WHERE ` + sqlOrphaned + ` RETURNING id`
+WHERE seq = ?1 AND ` + sqlOrphaned + ` RETURNING id, replays, attempts, created_at AS since`
 
 const orphanPage = 1000
 
@@ -96,8 +125,8 @@ func (s *Store) Orphans(ctx context.Context, after string) (moved []string, next
 		Seq    int64
 		Orphan bool
 	}
-	err = s.read(ctx, "orphans", func(ctx context.Context, q sqlx.ExtContext) error {
-		return sqlx.SelectContext(ctx, q, &page, sqlOrphans, from, orphanPage)
+	err = s.read(ctx, "orphans", func(ctx context.Context, q *sqlx.DB) error {
+		return q.SelectContext(ctx, &page, sqlOrphans, from, orphanPage)
 	})
 	if err != nil {
 		return nil, "", err
@@ -114,23 +143,12 @@ func (s *Store) Orphans(ctx context.Context, after string) (moved []string, next
 	if len(orphans) == 0 {
 		return nil, next, nil
 	}
-	moved, err = s.adopt(ctx, orphans)
-	return moved, next, err
-}
-
-func (s *Store) adopt(ctx context.Context, orphans []int64) (moved []string, err error) {
-	which, err := array(orphans)
-	if err != nil {
-		return nil, err
-	}
 	err = s.write(ctx, "adopt", func(ctx context.Context, tx *sqlx.Tx) error {
-		if _, err := tx.ExecContext(ctx, sqlRecordAdopt, which); err != nil {
-			return err
-		}
-		return sqlx.SelectContext(ctx, tx, &moved, sqlAdopt, which)
+		moved, err = lapse(ctx, tx, "", sqlAdopt, orphans)
+		return err
 	})
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return moved, nil
+	return moved, next, nil
 }

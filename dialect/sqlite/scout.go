@@ -8,19 +8,21 @@ import (
 	"github.com/outboxd/outboxd/relay"
 )
 
-// A loose index scan: one descent for each routing key, whatever the number of messages.
-const sqlRoutingKeys = `
-WITH RECURSIVE keys(routing_key) AS (
-  SELECT * FROM (SELECT routing_key FROM outbox INDEXED BY outbox_due WHERE due_at IS NOT NULL ORDER BY routing_key LIMIT 1)
+// A loose index scan: one descent for each routing key, whatever the number of messages. The last row is NULL.
+const sqlKeys = `
+  SELECT (SELECT routing_key FROM outbox INDEXED BY outbox_due WHERE due_at IS NOT NULL ORDER BY routing_key LIMIT 1)
   UNION ALL
   SELECT (SELECT o.routing_key FROM outbox o INDEXED BY outbox_due
     WHERE o.due_at IS NOT NULL AND o.routing_key > keys.routing_key ORDER BY o.routing_key LIMIT 1)
-  FROM keys WHERE keys.routing_key IS NOT NULL)
+  FROM keys WHERE keys.routing_key IS NOT NULL`
+
+const sqlRoutingKeys = `
+WITH RECURSIVE keys(routing_key) AS (` + sqlKeys + `)
 SELECT routing_key FROM keys WHERE routing_key IS NOT NULL`
 
 // RoutingKeys implements relay.Scout.
 func (s *Store) RoutingKeys(ctx context.Context) (keys []string, err error) {
-	err = s.read(ctx, "routing_keys", func(ctx context.Context, q sqlx.ExtContext) error {
+	err = s.read(ctx, "routing_keys", func(ctx context.Context, q *sqlx.DB) error {
 		return sqlx.SelectContext(ctx, q, &keys, sqlRoutingKeys)
 	})
 	return keys, err
@@ -59,7 +61,7 @@ func (s *Store) Waiting(ctx context.Context, look relay.Look) (waiting []relay.W
 	if look.Newest {
 		query = sqlWaitingNewest
 	}
-	err = s.read(ctx, "waiting", func(ctx context.Context, q sqlx.ExtContext) error {
+	err = s.read(ctx, "waiting", func(ctx context.Context, q *sqlx.DB) error {
 		for _, key := range look.RoutingKeys {
 			var found []relay.Waiting
 			if err := sqlx.SelectContext(ctx, q, &found, query, key, look.Suspects, look.Limit); err != nil {

@@ -2,6 +2,8 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 
 	"github.com/jmoiron/sqlx"
 
@@ -9,48 +11,43 @@ import (
 	"github.com/outboxd/outboxd/relay"
 )
 
-// ?1 a JSON array of [seq, lease, result].
-const sqlSettleDone = `
-UPDATE outbox SET state = 'done', attempts = attempts + 1, lapses = 0, done_at = ` + sqlNow + `, result = s.result
-FROM (SELECT value ->> 0 AS seq, value ->> 1 AS lease_id, value ->> 2 AS result FROM json_each(?1)) AS s
-WHERE outbox.seq = s.seq AND outbox.lease_id = s.lease_id AND outbox.state = 'in_flight'`
-
-// All that is more than a done with a short answer. ?1 a JSON array of what restArguments gives.
+// ?1 seq, ?2 lease, ?3 state, ?4 delay, ?5 charged 0 or 1, ?6 what lapses is multiplied by, ?7 and what is added to it, ?8
+// since when it is unknown whether it took effect, NULL: it is not, ?9 reason, ?10 error class, ?11 error, ?12 result.
+// Durations are microseconds, that of ?8 before now; texts are NULL where there are none.
 const sqlSettle = `
 UPDATE outbox SET
-  state = s.state, due_at = CASE WHEN s.state = 'pending' THEN ` + sqlNow + ` + s.delay END,
-  attempts = attempts + s.charged, lapses = lapses * s.kept + s.added,
-  unknown_since = CASE WHEN s.marked THEN coalesce(unknown_since, ` + sqlNow + ` - max(s.took, 0)) ELSE unknown_since END,
-  reason = s.reason, error_class = coalesce(s.class, error_class), last_error = coalesce(s.error, last_error),
-  result = coalesce(s.result, outbox.result),
-  done_at = CASE WHEN s.state = 'done' THEN ` + sqlNow + ` END, failed_at = CASE WHEN s.state = 'failed' THEN ` + sqlNow + ` END,
-  resolved_at = CASE WHEN s.reason = 'expired' THEN ` + sqlNow + ` END
-FROM (` + sqlRest + `) AS s
-WHERE outbox.seq = s.seq AND outbox.lease_id = s.lease_id AND outbox.state = 'in_flight'`
+  state = ?3, due_at = CASE WHEN ?3 = 'pending' THEN ` + sqlNow + ` + ?4 END, attempts = attempts + ?5, lapses = lapses * ?6 + ?7,
+  unknown_since = CASE WHEN ?8 IS NULL THEN unknown_since ELSE coalesce(unknown_since, ` + sqlNow + ` - ?8) END,
+  reason = ?9, error_class = coalesce(?10, error_class), last_error = coalesce(?11, last_error), result = coalesce(?12, result),
+  done_at = CASE WHEN ?3 = 'done' THEN ` + sqlNow + ` END, failed_at = CASE WHEN ?3 = 'failed' THEN ` + sqlNow + ` END,
+  resolved_at = CASE WHEN ?9 = 'expired' THEN ` + sqlNow + ` END
+WHERE seq = ?1 AND lease_id = ?2 AND state = 'in_flight'`
 
-// What goes into outbox_attempt, written just before the messages themselves, under the same guard. ?1 as above, ?2 relay.
+// What goes into outbox_attempt, written just before the message itself, under the same guard. ?1 seq, ?2 lease, ?3 relay,
+// ?4 charged 0 or 1, ?5 since the send began, in microseconds, ?6 outcome, ?7 error class, ?8 error, ?9 answer.
 const sqlRecord = `
 INSERT INTO outbox_attempt (message_id, life, attempt, relay, started_at, duration, outcome, error_class, error, answer)
-SELECT o.id, o.replays, o.attempts + s.charged, ?2, ` + sqlNow + ` - s.took, s.took, s.what, s.class, s.error, s.answer
-FROM (` + sqlRest + `) AS s CROSS JOIN outbox o
-WHERE s.took >= 0 AND o.seq = s.seq AND o.lease_id = s.lease_id AND o.state = 'in_flight'`
+SELECT id, replays, attempts + ?4, ?3, ` + sqlNow + ` - ?5, ?5, ?6, ?7, ?8, ?9
+FROM outbox WHERE seq = ?1 AND lease_id = ?2 AND state = 'in_flight'`
 
-const sqlRest = `
-  SELECT value ->> 0 AS seq, value ->> 1 AS lease_id, value ->> 2 AS what, value ->> 3 AS state, value ->> 4 AS delay,
-    value ->> 5 AS charged, value ->> 6 AS kept, value ->> 7 AS added, value ->> 8 AS marked, value ->> 9 AS took,
-    value ->> 10 AS reason, value ->> 11 AS class, value ->> 12 AS error, value ->> 13 AS result, value ->> 14 AS answer
-  FROM json_each(?1)`
-
-// doneArguments are a row of what sqlSettleDone takes.
-func doneArguments(r relay.Row) []any { return []any{r.Seq, r.Lease, orNull(r.Result)} }
-
-// restArguments are a row of what sqlSettle and sqlRecord take, in the order of sqlRest. Durations are microseconds; took is
-// -1 where no attempt is to be recorded.
-func restArguments(r relay.Row) []any {
+// settleArguments are those of sqlSettle.
+func settleArguments(r relay.Row) []any {
 	kept, added := lapses(r.Lapses)
+	var unknown any
+	if r.MarkUnknown {
+		unknown = max(0, dialect.TookMicros(r))
+	}
 	return []any{
-		r.Seq, r.Lease, r.What, r.State, r.Delay.Microseconds(), bit(r.Charge), kept, added, bit(r.MarkUnknown),
-		dialect.TookMicros(r), orNull(string(r.Reason)), orNull(r.ErrorClass), orNull(r.LastError), orNull(r.Result), orNull(r.Answer),
+		r.Seq, int64(r.Lease), string(r.State), r.Delay.Microseconds(), r.Charge, kept, added, unknown,
+		orNull(string(r.Reason)), orNull(r.ErrorClass), orNull(r.LastError), orNull(r.Result),
+	}
+}
+
+// recordArguments are those of sqlRecord.
+func recordArguments(r relay.Row, relayName string) []any {
+	return []any{
+		r.Seq, int64(r.Lease), relayName, r.Charge, dialect.TookMicros(r), string(r.What),
+		orNull(r.ErrorClass), orNull(r.LastError), orNull(r.Answer),
 	}
 }
 
@@ -59,13 +56,6 @@ func orNull(text string) any {
 		return nil
 	}
 	return text
-}
-
-func bit(yes bool) int {
-	if yes {
-		return 1
-	}
-	return 0
 }
 
 // lapses gives what the column is multiplied by, and what is added.
@@ -95,35 +85,24 @@ type writer struct{ *Store }
 
 // Write implements dialect.Writer.
 func (w writer) Write(ctx context.Context, b dialect.Batch) (written int64, err error) {
-	short, long := b.Split()
-	done, err := array(dialect.Column(short, doneArguments))
-	if err != nil {
-		return 0, err
-	}
-	rest, err := array(dialect.Column(long, restArguments))
-	if err != nil {
-		return 0, err
-	}
 	err = w.write(ctx, "settle", func(ctx context.Context, tx *sqlx.Tx) error {
-		written = 0
-		if len(long) > 0 {
-			if _, err := tx.ExecContext(ctx, sqlRecord, rest, w.relay); err != nil {
-				return err
-			}
-			n, err := affected(tx.ExecContext(ctx, sqlSettle, rest))
-			if err != nil {
-				return err
-			}
-			written += n
-		}
-		if len(short) > 0 {
-			n, err := affected(tx.ExecContext(ctx, sqlSettleDone, done))
-			if err != nil {
-				return err
-			}
-			written += n
-		}
-		return nil
+		return prepared(ctx, tx, sqlRecord, func(record *sqlx.Stmt) error {
+			return prepared(ctx, tx, sqlSettle, func(settle *sqlx.Stmt) error {
+				for _, r := range b {
+					if r.Recorded() {
+						if _, err := record.ExecContext(ctx, recordArguments(r.Row, w.relay)...); err != nil {
+							return err
+						}
+					}
+					n, err := affected(settle.ExecContext(ctx, settleArguments(r.Row)...))
+					if err != nil {
+						return err
+					}
+					written += n
+				}
+				return nil
+			})
+		})
 	})
 	return written, err
 }
@@ -131,29 +110,28 @@ func (w writer) Write(ctx context.Context, b dialect.Batch) (written int64, err 
 // WriteAround implements dialect.Writer.
 func (writer) WriteAround(context.Context, dialect.Batch) (int64, error) { return 0, nil }
 
-// Of a batch of which not all was written: who holds each message. ?1 seqs, a JSON array.
-const sqlUnsettled = `
-SELECT id, lease_id AS lease, state = 'in_flight' AS inflight FROM outbox WHERE seq IN (SELECT value FROM json_each(?1))`
+// Of a batch of which not all was written: who holds each message. ?1 seq, ?2 id.
+const sqlFate = `
+SELECT lease_id AS lease, state = 'in_flight' AS inflight FROM outbox WHERE seq = ?1 AND id = ?2`
 
 // Fates implements dialect.Writer.
 func (w writer) Fates(ctx context.Context, b dialect.Batch) (map[string]dialect.Fate, error) {
-	seqs, err := array(dialect.Column(b, func(r relay.Row) int64 { return r.Seq }))
-	if err != nil {
-		return nil, err
-	}
-	var rows []struct {
-		ID string
-		dialect.Fate
-	}
-	err = w.read(ctx, "unsettled", func(ctx context.Context, q sqlx.ExtContext) error {
-		return sqlx.SelectContext(ctx, q, &rows, sqlUnsettled, seqs)
+	fates := make(map[string]dialect.Fate, len(b))
+	err := w.read(ctx, "unsettled", func(ctx context.Context, q *sqlx.DB) error {
+		return prepared(ctx, q, sqlFate, func(one *sqlx.Stmt) error {
+			for _, r := range b {
+				var fate dialect.Fate
+				err := one.GetContext(ctx, &fate, r.Seq, r.ID)
+				if errors.Is(err, sql.ErrNoRows) {
+					continue
+				}
+				if err != nil {
+					return err
+				}
+				fates[r.ID] = fate
+			}
+			return nil
+		})
 	})
-	if err != nil {
-		return nil, err
-	}
-	fates := make(map[string]dialect.Fate, len(rows))
-	for _, r := range rows {
-		fates[r.ID] = r.Fate
-	}
-	return fates, nil
+	return fates, err
 }

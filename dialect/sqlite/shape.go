@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/jmoiron/sqlx"
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/outboxd/outboxd/dialect"
 )
@@ -33,7 +34,7 @@ func tables() []table {
 
 // clauses are what table outbox has beside its columns. Tools that change a table of SQLite make it anew, and forget some.
 func clauses() []string {
-	all := []string{"AUTOINCREMENT", "GENERATED ALWAYS AS (coalesce(aggregatetype, type)) STORED", "UNIQUE (id)", "DEFAULT (" + sqlNow + ")"}
+	all := []string{"PRIMARY KEY AUTOINCREMENT", "GENERATED ALWAYS AS (coalesce(aggregatetype, type)) STORED", "UNIQUE (id)"}
 	for _, name := range []string{
 		"id", "type", "aggregatetype", "payload", "headers", "text", "state", "due", "done", "failed", "resolved", "reason", "times", "counters",
 	} {
@@ -100,10 +101,19 @@ func checkClauses(ctx context.Context, q sqlx.ExtContext) error {
 	}
 	for _, clause := range clauses() {
 		if !strings.Contains(text, clause) {
-			return dialect.Refuse(dialect.ErrShape, "table outbox has lost %s, as by a tool that made it anew: make it as outboxd migrate print shows it, and leave it out of that tool", clause)
+			return lost(clause)
 		}
 	}
-	return nil
+	var changed []string
+	const look = `SELECT name FROM pragma_table_xinfo('outbox') WHERE name IN ('created_at', 'due_at') AND dflt_value IS NOT ?`
+	if err := sqlx.SelectContext(ctx, q, &changed, look, sqlNow); err != nil || len(changed) == 0 {
+		return err
+	}
+	return lost("the default of " + changed[0])
+}
+
+func lost(what string) error {
+	return dialect.Refuse(dialect.ErrShape, "table outbox has lost %s, as by a tool that made it anew: make it as outboxd migrate print shows it, and leave it out of that tool", what)
 }
 
 func checkMode(ctx context.Context, q sqlx.ExtContext) error {
@@ -139,12 +149,13 @@ func checkPlan(ctx context.Context, q sqlx.ExtContext) error {
 		ID, Parent, NotUsed int
 		Detail              string
 	}
-	if err := sqlx.SelectContext(ctx, q, &steps, `EXPLAIN QUERY PLAN `+sqlDue, "a", 0, 1); err != nil {
+	err := sqlx.SelectContext(ctx, q, &steps, `EXPLAIN QUERY PLAN `+sqlDue, "a", 0, 1)
+	if err != nil && resultCode(err) != sqlite3.SQLITE_ERROR { // which says here that the index does not serve the claim
 		return err
 	}
 	const walk = "SEARCH outbox USING INDEX outbox_due (routing_key=? AND lapses=? AND due_at<?)"
 	if len(steps) != 1 || steps[0].Detail != walk {
-		return dialect.Refuse(dialect.ErrShape, "SQLite does not claim along index outbox_due: run REINDEX outbox_due")
+		return dialect.Refuse(dialect.ErrShape, "SQLite does not claim along index outbox_due: drop it, and create it as outboxd migrate print shows it")
 	}
 	return nil
 }

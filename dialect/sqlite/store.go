@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -19,6 +18,8 @@ var _ dialect.Store = (*Store)(nil)
 // itself, and nothing is passed over. What reads waits for nobody. An error carries the statement's name and SQLite's
 // code, and no value.
 type Store struct {
+	*dialect.Operator
+
 	db    *DB
 	relay string
 	limit time.Duration // of a call
@@ -33,21 +34,21 @@ func sqlQueries() map[string]string {
 		"lease":          sqlLease,
 		"new_lease":      sqlNewLease,
 		"claim":          sqlClaim,
+		"taken":          sqlTaken,
 		"held":           sqlHeld,
 		"load":           sqlLoad,
-		"settle_done":    sqlSettleDone,
 		"settle":         sqlSettle,
 		"record":         sqlRecord,
-		"unsettled":      sqlUnsettled,
+		"fate":           sqlFate,
 		"renew":          sqlRenew,
 		"finish":         sqlFinish,
 		"watch":          sqlWatch,
 		"take":           sqlTake,
-		"record_move":    sqlRecordMove,
+		"held_since":     sqlHeldSince,
 		"move":           sqlMove,
 		"orphans":        sqlOrphans,
-		"record_adopt":   sqlRecordAdopt,
 		"adopt":          sqlAdopt,
+		"lapse":          sqlLapse,
 		"routing_keys":   sqlRoutingKeys,
 		"waiting":        sqlWaiting,
 		"waiting_newest": sqlWaitingNewest,
@@ -68,7 +69,8 @@ const sqlNow = `CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER
 // only.
 func (d *DB) Store(relayName string, lease time.Duration) (dialect.Store, error) {
 	return &Store{
-		db: d, relay: relayName,
+		Operator: &dialect.Operator{Inspector: d.Inspector, Relay: relayName},
+		db:       d, relay: relayName,
 		// A call that has no answer after a third of the lease is given up, so that a renewal can be asked for again in time.
 		limit: max(lease/3, time.Second),
 	}, nil
@@ -78,10 +80,10 @@ func (d *DB) Store(relayName string, lease time.Duration) (dialect.Store, error)
 func (s *Store) Close() error { return nil }
 
 // read runs queries that only look.
-func (s *Store) read(ctx context.Context, name string, f func(context.Context, sqlx.ExtContext) error) error {
+func (s *Store) read(ctx context.Context, name string, f func(context.Context, *sqlx.DB) error) error {
 	ctx, cancel := context.WithTimeout(ctx, s.limit)
 	defer cancel()
-	return s.db.wrap(name, s.db.read(ctx, func(q sqlx.ExtContext) error { return f(ctx, q) }))
+	return s.db.wrap(name, f(ctx, s.db.readers))
 }
 
 // write runs one transaction.
@@ -91,13 +93,16 @@ func (s *Store) write(ctx context.Context, name string, f func(context.Context, 
 	return s.db.wrap(name, s.db.write(ctx, func(tx *sqlx.Tx) error { return f(ctx, tx) }))
 }
 
-// array is how lists travel: as JSON, so that a statement is one text whatever their length.
-func array[T any](values []T) (string, error) {
-	if len(values) == 0 {
-		return "[]", nil
+// prepared prepares a statement that f runs again and again, by the key of one row each time. A statement for many rows
+// (WHERE seq IN …) would be planned by what ANALYZE last saw: after one look at a table of a few rows it reads all of it,
+// however long it has become. By its key a row is found in any case, at about 10 µs each.
+func prepared(ctx context.Context, q sqlx.PreparerContext, query string, f func(*sqlx.Stmt) error) error {
+	statement, err := sqlx.PreparexContext(ctx, q, query)
+	if err != nil {
+		return err
 	}
-	text, err := json.Marshal(values)
-	return string(text), err
+	defer func() { _ = statement.Close() }() // its last run told what went wrong
+	return f(statement)
 }
 
 // affected is how many rows a statement wrote.

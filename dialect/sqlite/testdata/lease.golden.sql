@@ -1,0 +1,1 @@
+SELECT relay FROM outbox_lease WHERE lease_id = ?1;

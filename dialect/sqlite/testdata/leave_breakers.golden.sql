@@ -1,0 +1,1 @@
+DELETE FROM outbox_control WHERE kind = 'breaker' AND owner = ?1;

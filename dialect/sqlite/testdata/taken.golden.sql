@@ -1,0 +1,1 @@
+SELECT ids FROM outbox_lease WHERE lease_id = ?1 AND relay = ?2;
