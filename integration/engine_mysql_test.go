@@ -23,7 +23,7 @@ func mysqlEngine(name string) engine {
 		lease: 6 * time.Second, // InnoDB's lock time-outs are whole seconds
 		proxy: newMySQLProxy,
 		said:  statements{claimed: commits(toClient, mysqlClaim), load: mysqlLoad, settle: mysqlSettle},
-		words: dictionary(false,
+		words: strings.NewReplacer(
 			"{now}", "UTC_TIMESTAMP(6)", "{hour}", "INTERVAL 1 HOUR", "{second}", "INTERVAL 1 SECOND",
 			"{long ago}", "'1970-01-02 00:00:00'", "{not due}", "'9999-12-31'", "{unknown}", "(unknown_since > '1000-01-01')",
 			"{next year}", "(UTC_TIMESTAMP(6) + INTERVAL 1 YEAR)", "{last year}", "(UTC_TIMESTAMP(6) - INTERVAL 1 YEAR)",

@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,7 +22,7 @@ func postgresEngine() engine {
 		open:  func(o dialect.Options) (opened, error) { return postgres.Open(o) },
 		lease: time.Second, proxy: newPostgresProxy,
 		said: statements{claimed: claims, load: loadStatement, settle: settleStatement},
-		words: dictionary(true,
+		words: strings.NewReplacer(
 			"{now}", "clock_timestamp()", "{hour}", "interval '1 hour'", "{second}", "interval '1 second'",
 			"{long ago}", "'1970-01-02 00:00:00+00'", "{not due}", "NULL", "{unknown}", "(unknown_since IS NOT NULL)",
 			"{next year}", "(clock_timestamp() + interval '1 year')", "{last year}", "(clock_timestamp() - interval '1 year')",

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,7 +19,7 @@ func sqliteEngine() engine {
 		name: "sqlite", helper: outbox.SQLite, driver: "sqlite", empty: emptySQLite,
 		open:  func(o dialect.Options) (opened, error) { return sqlite.Open(o) },
 		lease: time.Second,
-		words: dictionary(false,
+		words: strings.NewReplacer(
 			"{now}", now, "{hour}", "3600000000", "{second}", "1000000",
 			"{long ago}", "1000000000000000", "{not due}", "NULL", "{unknown}", "(unknown_since IS NOT NULL)",
 			"{next year}", "("+now+" + 31536000000000)", "{last year}", "("+now+" - 31536000000000)",
