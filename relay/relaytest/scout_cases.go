@@ -53,6 +53,7 @@ func routingKeysExact(s *suite) {
 		s.Insert(repeat(2, Seed{Type: k})...)
 	}
 	s.routingKeys(slices.Clone(keys)...)
+	s.sameIDs("Claim of a key with a blank behind it", ids(s.claim(relay.Quota{RoutingKey: "a ", Limit: 10})))
 	for _, k := range keys {
 		if got := s.claim(relay.Quota{RoutingKey: k, Limit: 10}); len(got) != 2 {
 			s.Errorf("Claim of routing key %q took %d messages, want 2", k, len(got))
