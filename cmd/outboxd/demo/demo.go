@@ -96,7 +96,7 @@ func Play(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	if o.Keep {
-		s.sayWhatIsKept(config)
+		s.sayWhatIsKept(folder, config)
 	}
 	return nil
 }

@@ -244,12 +244,17 @@ func after(v, before visit) string {
 	return fmt.Sprintf(", %.1f s after the first", v.came.Sub(before.ended).Seconds())
 }
 
-func (s *story) sayWhatIsKept(config string) {
+// sayWhatIsKept says how to look at it, and how to take it away.
+func (s *story) sayWhatIsKept(folder, config string) {
 	s.page.title("Kept")
-	for _, command := range []string{"outboxd status", "outboxd list", "outboxd get " + s.ids[killed] + " --attempts"} {
-		s.page.line("look", "%s -c %s", command, config)
+	for _, command := range []string{"status", "list", "get " + s.ids[killed] + " --attempts"} {
+		s.page.line("look", "outboxd %s -c %s", command, config)
 	}
-	s.page.line("look", "the audit queries of sql/%s/audit", s.place.engine)
+	s.page.line("look", "the queries of sql/%s/audit, in the source", s.place.engine)
+	if s.place.schema != "" {
+		s.page.line("remove", "%s;", s.tables.dropStatement())
+	}
+	s.page.line("remove", "rm -r %s", folder)
 }
 
 func statuses(r *receiver, numbers ...int) string {

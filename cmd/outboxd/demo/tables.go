@@ -88,10 +88,13 @@ func (t tables) drop() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), cleanUp)
 	defer cancel()
-	statement := "DROP SCHEMA " + t.schema
-	if t.engine == dialect.Postgres {
-		statement += " CASCADE"
-	}
-	_, err := t.pool.ExecContext(ctx, statement)
+	_, err := t.pool.ExecContext(ctx, t.dropStatement())
 	return err
+}
+
+func (t tables) dropStatement() string {
+	if t.engine == dialect.Postgres {
+		return "DROP SCHEMA " + t.schema + " CASCADE"
+	}
+	return "DROP SCHEMA " + t.schema
 }
