@@ -117,7 +117,7 @@ func (e engine) serverURL(t *testing.T) *url.URL {
 func openPostgres(t *testing.T, e engine) server {
 	t.Helper()
 	base := e.serverURL(t)
-	s := server{engine: e, table: outbox.Table{Dialect: e.dialect}, schema: "outbox_" + strings.ToLower(rand.Text())}
+	s := server{engine: e, table: outbox.Table{Dialect: e.dialect}, schema: "outbox_" + strings.ToLower(rand.Text()[:20])}
 	address := func(settings string) string {
 		u := *base
 		u.RawQuery += "&search_path=" + s.schema + "&" + settings
@@ -135,7 +135,7 @@ func openPostgres(t *testing.T, e engine) server {
 func openMySQL(t *testing.T, e engine) server {
 	t.Helper()
 	base := e.serverURL(t)
-	s := server{engine: e, table: outbox.Table{Dialect: e.dialect}, schema: "outbox_" + strings.ToLower(rand.Text())}
+	s := server{engine: e, table: outbox.Table{Dialect: e.dialect}, schema: "outbox_" + strings.ToLower(rand.Text()[:20])}
 	address := func(database, settings string) string {
 		return base.User.String() + "@tcp(" + base.Host + ")/" + database + "?" + settings
 	}
@@ -145,8 +145,32 @@ func openMySQL(t *testing.T, e engine) server {
 	t.Cleanup(func() { run(t, server, "DROP DATABASE "+s.schema) })
 	runFiles(t, connect(t, e.driver, s.url("multiStatements=true")), "mysql/001_outbox.sql")
 	s.owner = connect(t, e.driver, s.url(""))
+	s.url = func(settings string) string { return s.schema + "@tcp(" + base.Host + ")/" + s.schema + "?" + settings }
+	run(t, server, "CREATE USER "+s.schema)
+	t.Cleanup(func() { run(t, server, "DROP USER "+s.schema) })
+	for _, grant := range applicationGrants(t) {
+		run(t, s.owner, grant+" TO "+s.schema)
+	}
 	s.app = connect(t, e.driver, s.url(""))
 	return s
+}
+
+// applicationGrants are those of the shipped role, without the role: it would go on to hold rights on all tables of tests.
+func applicationGrants(t *testing.T) (grants []string) {
+	t.Helper()
+	script, err := os.ReadFile("../sql/mysql/roles.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for statement := range strings.SplitSeq(string(script), ";\n") {
+		if grant, ours := strings.CutSuffix(strings.TrimSpace(statement), " TO outbox_application"); ours && strings.HasPrefix(grant, "GRANT ") {
+			grants = append(grants, grant)
+		}
+	}
+	if len(grants) == 0 {
+		t.Fatal("roles.sql grants nothing to outbox_application")
+	}
+	return grants
 }
 
 func openSQLite(t *testing.T, e engine) server {

@@ -258,6 +258,7 @@ func TestSchemaIsNamed(t *testing.T) {
 			t.Cleanup(func() { run(t, s.owner, "DROP DATABASE `"+odd+"`") })
 			run(t, s.owner, "CREATE TABLE `"+odd+"`.outbox LIKE outbox")
 			run(t, s.owner, "DROP TABLE outbox")
+			run(t, s.owner, "GRANT INSERT, SELECT ON `"+odd+"`.* TO "+s.schema)
 		case outbox.SQLite:
 			odd = "main"
 		}
