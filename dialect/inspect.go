@@ -2,7 +2,6 @@ package dialect
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -14,10 +13,13 @@ import (
 // question marks; the names of what they select are the column names in this package's types.
 type Inspector struct {
 	Read   func(context.Context, func(sqlx.ExtContext) error) error // runs what only looks
+	Write  func(context.Context, func(sqlx.ExtContext) error) error // runs a short READ COMMITTED transaction
 	Render func(text string) (string, error)                        // puts in the schema and the engine's placeholders
 	Wrap   func(query string, err error) error
 	Moment func(time.Time) any // a time as the engine's columns are compared with it
 	Texts  Texts
+
+	Operations OperationTexts
 }
 
 // Texts are an engine's queries for people. None of them reads the whole table.
@@ -37,11 +39,35 @@ type Texts struct {
 // CountBound is how many messages are counted of each routing key and number of lapses, and of failed ones in all.
 const CountBound = 10000
 
-// selectAll renders and runs one query that only looks.
+// selectAll runs one query that only looks.
 func (i *Inspector) selectAll(ctx context.Context, name string, rows any, query string, args ...any) error {
-	text, err := i.Render(query)
+	return i.Wrap(name, i.Read(ctx, func(q sqlx.ExtContext) error { return i.selectOn(ctx, q, rows, query, args...) }))
+}
+
+// selectOn renders and runs a query in a transaction, or wherever else.
+func (i *Inspector) selectOn(ctx context.Context, q sqlx.ExtContext, rows any, query string, args ...any) error {
+	text, args, err := i.ready(query, args)
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return err
 	}
-	return i.Wrap(name, i.Read(ctx, func(q sqlx.ExtContext) error { return sqlx.SelectContext(ctx, q, rows, text, args...) }))
+	return sqlx.SelectContext(ctx, q, rows, text, args...)
+}
+
+func (i *Inspector) execOn(ctx context.Context, q sqlx.ExtContext, statement string, args ...any) error {
+	text, args, err := i.ready(statement, args)
+	if err != nil {
+		return err
+	}
+	_, err = q.ExecContext(ctx, text, args...)
+	return err
+}
+
+// ready renders a text, in which a placeholder for a slice becomes one for each of its elements.
+func (i *Inspector) ready(text string, args []any) (string, []any, error) {
+	text, args, err := sqlx.In(text, args...)
+	if err != nil {
+		return "", nil, err
+	}
+	text, err = i.Render(text)
+	return text, args, err
 }

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/jmoiron/sqlx"
+
 	"github.com/outboxd/outboxd/relay"
 )
 
@@ -42,6 +44,7 @@ type Walk struct {
 	Query string
 	Args  []any
 	Start []string // the place before the first
+	Order string   // the query's order by the names of what it selects, where the engine would number the rows in another one
 }
 
 // ListedFields are the columns of Listed.
@@ -68,28 +71,49 @@ func (i *Inspector) List(ctx context.Context, f relay.Filter, limit int, cursor 
 			return Page{}, err
 		}
 	}
+	var page Page
+	err := i.Wrap("list", i.Read(ctx, func(q sqlx.ExtContext) (err error) {
+		page.Messages, place, err = i.page(ctx, q, search{f, walk, limit, walkBound}, place)
+		return err
+	}))
+	if err != nil || place == nil {
+		return page, wrongID(err)
+	}
+	text, err := json.Marshal(place)
+	page.Next = base64.RawURLEncoding.EncodeToString(text)
+	return page, err
+}
+
+// search is a filter on a walk. A page of it has at most limit messages, and reads no more than bound rows.
+type search struct {
+	relay.Filter
+	Walk
+	limit, bound int
+}
+
+// page reads on from a place. next is the place behind the last row that it looked at, nil at the end of the walk.
+func (i *Inspector) page(ctx context.Context, q sqlx.ExtContext, s search, place []string) (matches []Listed, next []string, err error) {
 	var found []struct {
 		Listed
 		Matches bool
 		Place   string
 		N       int
 	}
-	query, args := i.matching(f, walk, place)
-	if err := i.selectAll(ctx, "list", &found, query, args...); err != nil {
-		return Page{}, wrongID(err)
+	query, args := i.matching(s, place)
+	if err := i.selectOn(ctx, q, &found, query, args...); err != nil {
+		return nil, nil, err
 	}
-	page := Page{}
 	for n, row := range found {
 		if row.Matches {
-			page.Messages = append(page.Messages, row.Listed)
+			matches = append(matches, row.Listed)
 		}
-		full := len(page.Messages) == limit && n < len(found)-1
-		if full || row.N == walkBound {
-			page.Next = base64.RawURLEncoding.EncodeToString([]byte(row.Place))
-			break
+		full := len(matches) == s.limit && n < len(found)-1
+		if full || row.N == s.bound {
+			err = json.Unmarshal([]byte(row.Place), &next)
+			return matches, next, err
 		}
 	}
-	return page, nil
+	return matches, nil, nil
 }
 
 func check(f relay.Filter) error {
@@ -110,19 +134,23 @@ func wrongID(err error) error {
 
 // matching selects from a walk what a filter matches. The last row that was read comes back in any case: the next page
 // begins behind it.
-func (i *Inspector) matching(f relay.Filter, w Walk, place []string) (query string, args []any) {
-	condition, values := i.condition(f)
+func (i *Inspector) matching(s search, place []string) (query string, args []any) {
+	condition, values := i.condition(s.Filter)
 	args = append(args, values...)
-	args = append(args, w.Args...)
+	args = append(args, s.Args...)
 	for _, p := range place {
 		args = append(args, p)
 	}
+	order := ""
+	if s.Order != "" {
+		order = "ORDER BY " + s.Order
+	}
 	return `
 SELECT ` + ListedFields + `, matches, place, n FROM (
-  SELECT s.*, ` + condition + ` AS matches, row_number() OVER () AS n
-  FROM (` + w.Query + `) s) numbered
+  SELECT s.*, ` + condition + ` AS matches, row_number() OVER (` + order + `) AS n
+  FROM (` + s.Query + `) s) numbered
 WHERE matches OR n = ?
-ORDER BY n`, append(args, walkBound, walkBound)
+ORDER BY n LIMIT ?`, append(args, s.bound, s.bound, s.limit+1)
 }
 
 // condition holds for what a filter matches.

@@ -12,12 +12,16 @@ const (
 	maxRetryAfter  = 24 * time.Hour   // a destination's wish is followed no longer than this
 )
 
+// ClassPaused is the error class of a message that was turned back because its type or version is paused.
+const ClassPaused = "paused"
+
 // Admission is what Admit looks at.
 type Admission struct {
 	Claim  Claim
 	Policy *Policy       // nil: no policy for this type
 	Window time.Duration // how long the destination remembers a wire key; 0: it needs no memory
 	Since  time.Duration // since the claim
+	Paused bool          // its type or version is
 }
 
 // Admit asks, before the send, whether a claimed message may go out, in the order of relay/DESIGN.md, Admit. Where it may
@@ -34,6 +38,8 @@ func Admit(a Admission) (s Settlement, turned bool) {
 		return ended(c, Unknowable, "expired", "past expires_at, and an earlier send may have taken effect"), true
 	case c.Expired:
 		return ended(c, Expired, "expired", "past expires_at before it was sent"), true
+	case a.Paused:
+		return turnedBack(c, ClassPaused, tenth(c.Age+a.Since, maxTurnedPause)), true
 	case a.Policy == nil || len(a.Policy.Versions) > 0 && !slices.Contains(a.Policy.Versions, c.SchemaVersion):
 		return turnedBack(c, "no_policy", tenth(c.Age+a.Since, maxTurnedPause)), true
 	}

@@ -1,8 +1,6 @@
 package relay
 
-import (
-	"time"
-)
+import "time"
 
 // Filter says which messages an operation is about, or a list shows. Fields that are empty match all; what is set must all
 // hold.
@@ -17,4 +15,10 @@ type Filter struct {
 	Key           string     `json:"key,omitempty"`   // aggregateid
 	Since         *time.Time `json:"since,omitempty"` // when the message came to its state; of one that is not final, when it was created
 	Until         *time.Time `json:"until,omitempty"` // the same, and before
+}
+
+// empty tells that a filter matches every message.
+func (f Filter) empty() bool {
+	return len(f.IDs) == 0 && f.RoutingKey == "" && f.Type == "" && f.SchemaVersion == 0 && f.State == "" && f.Reason == "" &&
+		f.ErrorClass == "" && f.Key == "" && f.Since == nil && f.Until == nil
 }

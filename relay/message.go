@@ -68,3 +68,11 @@ const (
 	LeaseLost  Reason = "lease_lost" // more than three leases in a row ended without an outcome
 	Unknowable Reason = "unknown"    // it may have taken effect, and sending it again is not safe
 )
+
+func (r Reason) known() bool {
+	switch r {
+	case Exhausted, Rejected, TooLarge, Expired, Cancelled, LeaseLost, Unknowable:
+		return true
+	}
+	return false
+}

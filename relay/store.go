@@ -108,10 +108,25 @@ type BreakerState struct {
 	LastError   string // class and text of the last of these
 }
 
+// Operator applies what people asked for in outbox_operation. What becomes of a message the engine decides, by Judge.
+type Operator interface {
+	// Operations returns the operations that are not applied, those that steer first, then in the order in which they were
+	// asked for; only so many at once.
+	Operations(ctx context.Context) ([]Operation, error)
+	// Operate makes one step of an operation, in one transaction that holds its row: at most so many messages are changed
+	// as judge says, and how far it came is written with them. One that cannot be, by its Err, is applied with no effect.
+	Operate(ctx context.Context, o Operation, judge func(Candidate) Verdict, most int) (Step, error)
+	// Pauses returns what is paused, also where its time is over and nobody has resumed it yet.
+	Pauses(ctx context.Context) ([]Pause, error)
+	// Ask inserts an operation, unless there is one of its id already.
+	Ask(ctx context.Context, o Operation) error
+}
+
 // Database is all the seams that the engine needs; the Stores of package dialect implement it.
 type Database interface {
 	Store
 	Scout
 	Reclaimer
 	Presence
+	Operator
 }

@@ -18,6 +18,8 @@ var _ relay.Database = (*Store)(nil)
 // array, which JSON_TABLE makes a table of: the text of each statement is always the same, and STRAIGHT_JOIN reads the
 // rows in the order of the list, each by its key.
 type Store struct {
+	*dialect.Operator
+
 	relay      string
 	work       *runner // claims, loads, settlements, moves and looks
 	keep       *runner // renewals and the like: few rows, which never wait behind the work
@@ -84,7 +86,8 @@ func (d *DB) store(relayName string, lease time.Duration) (*Store, error) {
 	limit := max(lease/3, time.Second)
 	work := &runner{pool: d.work, queries: queries, limit: limit}
 	keep := &runner{pool: d.keep, queries: queries, limit: limit}
-	return &Store{relay: relayName, work: work, keep: keep, watch: &watcher{runner: keep}}, nil
+	operator := &dialect.Operator{Inspector: d.Inspector, Relay: relayName}
+	return &Store{Operator: operator, relay: relayName, work: work, keep: keep, watch: &watcher{runner: keep}}, nil
 }
 
 // Close gives the connection of the watch back. The DB stays open.

@@ -16,6 +16,7 @@ import (
 // postgresBackend is a schema of a real database; its relays log in with no more rights than roles.sql gives them.
 type postgresBackend struct {
 	testDatabase
+	relaytest.SQLOperations
 	t       testing.TB
 	options dialect.Options // of its relays
 }

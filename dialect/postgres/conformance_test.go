@@ -75,6 +75,7 @@ func (s testServer) backend(t testing.TB) postgresBackend {
 	b := postgresBackend{t: t, options: s.relay}
 	b.url, b.schema = s.admin, "t"+strings.ToLower(rand.Text()[:16])
 	b.db = b.open(t, "search_path="+b.schema, "default_transaction_isolation=read committed")
+	b.SQLOperations = relaytest.SQLOperations{T: t, DB: b.db.DB, Bind: b.db.Rebind}
 	b.exec(t, "CREATE SCHEMA "+b.schema)
 	for _, file := range []string{"postgres/001_outbox.sql", "postgres/roles.sql"} {
 		text, err := outboxsql.Files.ReadFile(file)

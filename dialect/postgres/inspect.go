@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"context"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -14,6 +15,9 @@ import (
 func (d *DB) inspector() *dialect.Inspector {
 	return &dialect.Inspector{
 		Read: d.read,
+		Write: func(ctx context.Context, f func(sqlx.ExtContext) error) error {
+			return d.transaction(ctx, d.work, func(tx *sqlx.Tx) error { return f(tx) })
+		},
 		Render: func(text string) (string, error) {
 			text, err := render(text, d.schema)
 			return sqlx.Rebind(sqlx.DOLLAR, text), err
@@ -24,6 +28,7 @@ func (d *DB) inspector() *dialect.Inspector {
 			Walk: walk, Get: textGet, GetAttempts: textGetAttempts, GetPayload: textGetPayload,
 			Waiting: textWaiting, Failed: textFailed, Relays: textRelays, Breakers: textBreakers,
 		},
+		Operations: operationTexts(),
 	}
 }
 

@@ -14,6 +14,8 @@ var _ relay.Database = (*Store)(nil)
 // to one relay, whose name it writes into its leases, and is safe for concurrent use. Every statement is short, READ
 // COMMITTED and a transaction of its own; its error carries the statement's name and the SQLSTATE, and no value.
 type Store struct {
+	*dialect.Operator
+
 	relay      string
 	work       *runner // claims, loads, settlements, moves and looks
 	keep       *runner // renewals and the like: few rows, which never wait behind the work
@@ -71,7 +73,8 @@ func (d *DB) store(relayName string, lease time.Duration) (*Store, error) {
 	limit := max(lease/3, time.Second)
 	work := &runner{db: d, pool: d.work, queries: queries, limit: limit}
 	keep := &runner{db: d, pool: d.keep, queries: queries, limit: limit}
-	return &Store{relay: relayName, work: work, keep: keep, watch: &watcher{runner: keep}}, nil
+	operator := &dialect.Operator{Inspector: d.Inspector, Relay: relayName}
+	return &Store{Operator: operator, relay: relayName, work: work, keep: keep, watch: &watcher{runner: keep}}, nil
 }
 
 // Close gives the connection of the watch back. The DB stays open.

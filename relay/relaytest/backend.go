@@ -24,6 +24,10 @@ type Preparer interface {
 	Lock(id string) (unlock func())
 	// DropLease deletes the row of a lease, whoever holds it, and leaves its messages as they are.
 	DropLease(lease relay.LeaseID)
+	// Order inserts an operation, as an operator would, and returns its id.
+	Order(o Ordered) (id string)
+	// Correct inserts a row of outbox_correction.
+	Correct(operation, message string, payload []byte)
 }
 
 // Looker reads what is in the tables, beside the Store.
@@ -36,6 +40,11 @@ type Looker interface {
 	Leases() []LeaseRow
 	// Relays reads the names in outbox_relay, sorted.
 	Relays() []string
+	// Operation reads a row of outbox_operation.
+	Operation(id string) OperationRow
+	// Payload reads the body of a message, OldPayload the one that a correction replaced; nil: NULL.
+	Payload(message string) []byte
+	OldPayload(operation, message string) []byte
 }
 
 // Seed is a message to insert. Where a zero value is said to be the default, the column is left out of the INSERT.
@@ -107,4 +116,24 @@ type LeaseRow struct {
 	ClaimedAt time.Time
 	RenewedAt time.Time
 	Length    time.Duration
+}
+
+// Ordered is an operation to insert.
+type Ordered struct {
+	ID     string // "": one is made
+	Op     relay.Op
+	Filter string // the column: a JSON object
+	Note   string // "": NULL
+	DryRun bool
+}
+
+// OperationRow is a row of outbox_operation. Texts that are NULL are "".
+type OperationRow struct {
+	Op       relay.Op
+	Filter   string
+	Applied  bool
+	Affected int // 0 where NULL
+	Detail   relay.Detail
+	Progress string
+	Applier  string
 }

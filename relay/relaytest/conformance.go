@@ -31,6 +31,9 @@ func TestStore(t *testing.T, open func(t *testing.T) Backend) {
 		"orphans":     orphanCases(),
 		"scout":       scoutCases(),
 		"presence":    presenceCases(),
+		"operate":     operateCases(),
+		"correct":     correctCases(),
+		"pause":       pauseCases(),
 		"model":       modelCases(),
 		"at once":     raceCases(),
 	}

@@ -25,6 +25,10 @@ const (
 	CallOrphans     Call = "orphans"
 	CallBeat        Call = "beat"
 	CallLeave       Call = "leave"
+	CallOperations  Call = "operations"
+	CallOperate     Call = "operate"
+	CallPauses      Call = "pauses"
+	CallAsk         Call = "ask"
 )
 
 // Faulty passes every call on to Next, and lets a test fail it, delay it or lose its answer. The funcs may block, run in
@@ -144,4 +148,24 @@ func (f *Faulty) Beat(ctx context.Context, b relay.Beat) error {
 // Leave implements relay.Presence.
 func (f *Faulty) Leave(ctx context.Context) error {
 	return f.do(ctx, CallLeave, func() error { return f.Next.Leave(ctx) })
+}
+
+// Operations implements relay.Operator.
+func (f *Faulty) Operations(ctx context.Context) ([]relay.Operation, error) {
+	return ask(ctx, f, CallOperations, func() ([]relay.Operation, error) { return f.Next.Operations(ctx) })
+}
+
+// Operate implements relay.Operator.
+func (f *Faulty) Operate(ctx context.Context, o relay.Operation, judge func(relay.Candidate) relay.Verdict, most int) (relay.Step, error) {
+	return ask(ctx, f, CallOperate, func() (relay.Step, error) { return f.Next.Operate(ctx, o, judge, most) })
+}
+
+// Pauses implements relay.Operator.
+func (f *Faulty) Pauses(ctx context.Context) ([]relay.Pause, error) {
+	return ask(ctx, f, CallPauses, func() ([]relay.Pause, error) { return f.Next.Pauses(ctx) })
+}
+
+// Ask implements relay.Operator.
+func (f *Faulty) Ask(ctx context.Context, o relay.Operation) error {
+	return f.do(ctx, CallAsk, func() error { return f.Next.Ask(ctx, o) })
 }

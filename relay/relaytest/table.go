@@ -21,6 +21,10 @@ type Table struct {
 	leases   map[relay.LeaseID]*lease
 	beats    map[string]relay.Beat
 	lastSeq  int64
+
+	operations  []*operation
+	corrections map[correctionKey]*correction
+	pauses      map[relay.Target]pause
 }
 
 // message is a row with what the application wrote; locked counts the sessions that hold its row lock.
@@ -43,6 +47,9 @@ func NewTable() *Table {
 		attempts: map[string][]Attempt{},
 		leases:   map[relay.LeaseID]*lease{},
 		beats:    map[string]relay.Beat{},
+
+		corrections: map[correctionKey]*correction{},
+		pauses:      map[relay.Target]pause{},
 	}
 }
 

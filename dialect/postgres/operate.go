@@ -1,0 +1,104 @@
+package postgres
+
+import (
+	"github.com/lib/pq"
+
+	"github.com/outboxd/outboxd/dialect"
+	"github.com/outboxd/outboxd/relay"
+)
+
+func operationTexts() dialect.OperationTexts {
+	return dialect.OperationTexts{
+		Open: textOpen, Lock: textLock, Advance: textAdvance,
+		Corrections: func(operation string) dialect.Walk {
+			return dialect.Walk{Query: walkCorrections, Args: []any{operation}, Start: []string{lowestUUID}}
+		},
+		Candidates: textCandidates, LockCandidates: textCandidates + ` FOR NO KEY UPDATE OF o SKIP LOCKED`,
+		Keys: func(messages []relay.Candidate) any {
+			ids := make(pq.StringArray, len(messages))
+			for i, m := range messages {
+				ids[i] = m.ID
+			}
+			return ids
+		},
+		KeepPayload: textKeepPayload, Correct: textCorrect, Revive: textRevive,
+		Hasten: textHasten, Withdraw: textWithdraw, Resolve: textResolve,
+		Pauses: textPauses, Paused: textPaused, Pause: textPause, Resume: textResume,
+		Ask: textAsk, AskSoon: textAskSoon,
+	}
+}
+
+const nowMicros = `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now`
+
+const textOpen = `
+SELECT id, op, filter, actor, coalesce(note, '') AS note, dry_run FROM /*schema.*/outbox_operation
+WHERE applied_at IS NULL AND requested_at <= clock_timestamp()
+ORDER BY op IN ('pause', 'resume') DESC, requested_at, id LIMIT 100`
+
+const textLock = `
+SELECT coalesce(progress, '') AS progress, coalesce(affected, 0) AS affected, coalesce(detail, '') AS detail, ` + nowMicros + `
+FROM /*schema.*/outbox_operation WHERE id = ?::uuid AND applied_at IS NULL FOR NO KEY UPDATE SKIP LOCKED`
+
+const textAdvance = `
+UPDATE /*schema.*/outbox_operation SET progress = ?::text, affected = ?::bigint, detail = ?::text, applier = ?::text,
+  applied_at = CASE WHEN ?::boolean THEN clock_timestamp() END
+WHERE id = ?::uuid`
+
+const walkCorrections = walked + `json_build_array(id::text)::text AS place FROM /*schema.*/outbox
+WHERE id IN (SELECT id FROM /*schema.*/outbox_correction WHERE operation_id = ?::uuid) AND id > ?::uuid ORDER BY id LIMIT ?::int`
+
+const textCandidates = `
+SELECT id, seq, routing_key, state, coalesce(reason, '') AS reason, coalesce(error_class, '') AS error_class, lease_id,
+  coalesce(due_at <= clock_timestamp(), false) AS due, resolved_at IS NOT NULL AS resolved,
+  attempts > 0 OR EXISTS (SELECT FROM /*schema.*/outbox_attempt a WHERE a.message_id = o.id AND a.life = o.replays) AS went,
+  coalesce(coalesce(failed_at, done_at) > (SELECT requested_at FROM /*schema.*/outbox_operation p WHERE p.id = ?::uuid), false) AS late,
+  (extract(epoch FROM clock_timestamp() - unknown_since) * 1000000)::bigint AS unknown_for
+FROM /*schema.*/outbox o WHERE id = ANY (?::uuid[]) ORDER BY id`
+
+const textKeepPayload = `
+UPDATE /*schema.*/outbox_correction c SET old_payload = o.payload, old_payload_bytes = o.payload_bytes
+FROM /*schema.*/outbox o
+WHERE c.operation_id = ?::uuid AND c.id = ANY (?::uuid[]) AND o.id = c.id`
+
+const textCorrect = `
+UPDATE /*schema.*/outbox o SET payload = c.payload, payload_bytes = c.payload_bytes
+FROM /*schema.*/outbox_correction c
+WHERE c.operation_id = ?::uuid AND o.id = ANY (?::uuid[]) AND c.id = o.id AND o.state IN ('pending', 'failed')`
+
+// clock_timestamp and not now: the floors of claims rely on a due_at that is later than the transaction's number.
+const textRevive = `
+UPDATE /*schema.*/outbox SET state = 'pending', due_at = clock_timestamp(), attempts = 0, lapses = 0, replays = replays + 1,
+  done_at = NULL, failed_at = NULL, resolved_at = NULL, reason = NULL, result = NULL,
+  expires_at = CASE WHEN ?::boolean THEN expires_at END,
+  unknown_since = CASE WHEN ?::boolean THEN NULL ELSE unknown_since END,
+  send_id = CASE WHEN ?::boolean THEN /*schema.*/outbox_uuid7() ELSE send_id END
+WHERE id = ANY (?::uuid[]) AND state <> 'in_flight'`
+
+const textHasten = `UPDATE /*schema.*/outbox SET due_at = clock_timestamp() WHERE id = ANY (?::uuid[]) AND state = 'pending'`
+
+const textWithdraw = `
+UPDATE /*schema.*/outbox SET state = 'failed', reason = 'cancelled', due_at = NULL, failed_at = now(), resolved_at = now()
+WHERE id = ANY (?::uuid[]) AND state = 'pending'`
+
+const textResolve = `UPDATE /*schema.*/outbox SET resolved_at = now() WHERE id = ANY (?::uuid[]) AND state = 'failed'`
+
+const textPauses = `
+SELECT name, coalesce(value, '') AS value, ` + nowMicros + ` FROM /*schema.*/outbox_control WHERE kind = 'pause' ORDER BY name`
+
+const textPaused = `
+SELECT name, coalesce(value, '') AS value, ` + nowMicros + ` FROM /*schema.*/outbox_control
+WHERE kind = 'pause' AND name = ?::text AND owner = '' FOR UPDATE`
+
+const textPause = `
+INSERT INTO /*schema.*/outbox_control (kind, name, value) VALUES ('pause', ?::text, ?::text)
+ON CONFLICT (kind, name, owner) DO UPDATE SET value = excluded.value, updated_at = now()`
+
+const textResume = `DELETE FROM /*schema.*/outbox_control WHERE kind = 'pause' AND name = ?::text`
+
+const textAsk = `
+INSERT INTO /*schema.*/outbox_operation (id, op, filter, actor, note, dry_run)
+VALUES (?::uuid, ?::text, ?::text, ?::text, nullif(?::text, ''), ?::boolean)`
+
+const textAskSoon = `
+INSERT INTO /*schema.*/outbox_operation (id, op, filter, actor, note, dry_run, requested_at)
+VALUES (?::uuid, ?::text, ?::text, ?::text, nullif(?::text, ''), ?::boolean, clock_timestamp() + interval '1 second')`

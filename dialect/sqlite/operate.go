@@ -1,0 +1,97 @@
+package sqlite
+
+import (
+	"github.com/outboxd/outboxd/dialect"
+	"github.com/outboxd/outboxd/relay"
+)
+
+// operationTexts lock nothing: a transaction that writes has the file to itself.
+func operationTexts() dialect.OperationTexts {
+	return dialect.OperationTexts{
+		Open: textOpen, Lock: textLock, Advance: textAdvance,
+		Corrections: func(operation string) dialect.Walk {
+			return dialect.Walk{Query: walkCorrections, Args: []any{operation}, Start: []string{lowestSeq}}
+		},
+		Candidates: textCandidates, LockCandidates: textCandidates,
+		Keys: func(messages []relay.Candidate) any {
+			seqs := make([]int64, len(messages))
+			for i, m := range messages {
+				seqs[i] = m.Seq
+			}
+			return seqs
+		},
+		KeepPayload: textKeepPayload, Correct: textCorrect, Revive: textRevive,
+		Hasten: textHasten, Withdraw: textWithdraw, Resolve: textResolve,
+		Pauses: textPauses, Paused: textPaused, Pause: textPause, Resume: textResume,
+		Ask: textAsk, AskSoon: textAskSoon,
+	}
+}
+
+const textOpen = `
+SELECT id, op, filter, actor, coalesce(note, '') AS note, dry_run FROM outbox_operation
+WHERE applied_at IS NULL AND requested_at <= ` + sqlNow + `
+ORDER BY op IN ('pause', 'resume') DESC, requested_at, id LIMIT 100`
+
+const textLock = `
+SELECT coalesce(progress, '') AS progress, coalesce(affected, 0) AS affected, coalesce(detail, '') AS detail, ` + sqlNow + ` AS now
+FROM outbox_operation WHERE id = ? AND applied_at IS NULL`
+
+const textAdvance = `
+UPDATE outbox_operation SET progress = ?, affected = ?, detail = ?, applier = ?, applied_at = CASE WHEN ? THEN ` + sqlNow + ` END
+WHERE id = ?`
+
+const walkCorrections = walked + `json_array(CAST(seq AS TEXT)) AS place FROM outbox
+WHERE id IN (SELECT id FROM outbox_correction WHERE operation_id = ?) AND seq > CAST(? AS INTEGER) ORDER BY seq LIMIT ?`
+
+const textCandidates = `
+SELECT id, seq, routing_key, state, coalesce(reason, '') AS reason, coalesce(error_class, '') AS error_class, lease_id,
+  coalesce(due_at <= ` + sqlNow + `, 0) AS due, resolved_at IS NOT NULL AS resolved,
+  attempts > 0 OR EXISTS (SELECT 1 FROM outbox_attempt a WHERE a.message_id = o.id AND a.life = o.replays) AS went,
+  coalesce(coalesce(failed_at, done_at) > (SELECT requested_at FROM outbox_operation p WHERE p.id = ?), 0) AS late,
+  ` + sqlNow + ` - unknown_since AS unknown_for
+FROM outbox o WHERE seq IN (?) ORDER BY seq`
+
+const textKeepPayload = `
+UPDATE outbox_correction SET old_payload = (SELECT payload FROM outbox o WHERE o.id = outbox_correction.id)
+WHERE operation_id = ? AND id IN (SELECT id FROM outbox WHERE seq IN (?))`
+
+const textCorrect = `
+UPDATE outbox SET payload = (SELECT payload FROM outbox_correction c WHERE c.operation_id = ? AND c.id = outbox.id)
+WHERE seq IN (?) AND state IN ('pending', 'failed')`
+
+const textRevive = `
+UPDATE outbox SET state = 'pending', due_at = ` + sqlNow + `, attempts = 0, lapses = 0, replays = replays + 1,
+  done_at = NULL, failed_at = NULL, resolved_at = NULL, reason = NULL, result = NULL,
+  expires_at = CASE WHEN ? THEN expires_at END,
+  unknown_since = CASE WHEN ? THEN NULL ELSE unknown_since END,
+  send_id = CASE WHEN ? THEN lower(hex(randomblob(4)) || '-' || hex(randomblob(2)) || '-4' || substr(hex(randomblob(2)), 2)
+    || '-8' || substr(hex(randomblob(2)), 2) || '-' || hex(randomblob(6))) ELSE send_id END
+WHERE seq IN (?) AND state <> 'in_flight'`
+
+const textHasten = `UPDATE outbox SET due_at = ` + sqlNow + ` WHERE seq IN (?) AND state = 'pending'`
+
+const textWithdraw = `
+UPDATE outbox SET state = 'failed', reason = 'cancelled', due_at = NULL, failed_at = ` + sqlNow + `, resolved_at = ` + sqlNow + `
+WHERE seq IN (?) AND state = 'pending'`
+
+const textResolve = `UPDATE outbox SET resolved_at = ` + sqlNow + ` WHERE seq IN (?) AND state = 'failed'`
+
+const textPauses = `
+SELECT name, coalesce(value, '') AS value, ` + sqlNow + ` AS now FROM outbox_control WHERE kind = 'pause' ORDER BY name`
+
+const textPaused = `
+SELECT name, coalesce(value, '') AS value, ` + sqlNow + ` AS now FROM outbox_control
+WHERE kind = 'pause' AND name = ? AND owner = ''`
+
+const textPause = `
+INSERT INTO outbox_control (kind, name, value) VALUES ('pause', ?, ?)
+ON CONFLICT (kind, name, owner) DO UPDATE SET value = excluded.value, updated_at = ` + sqlNow
+
+const textResume = `DELETE FROM outbox_control WHERE kind = 'pause' AND name = ?`
+
+const textAsk = `
+INSERT INTO outbox_operation (id, op, filter, actor, note, dry_run) VALUES (?, ?, ?, ?, nullif(?, ''), ?)`
+
+const textAskSoon = `
+INSERT INTO outbox_operation (id, op, filter, actor, note, dry_run, requested_at)
+VALUES (?, ?, ?, ?, nullif(?, ''), ?, ` + sqlNow + ` + 1000000)`

@@ -1,0 +1,120 @@
+package relaytest
+
+import (
+	"time"
+
+	"github.com/outboxd/outboxd/relay"
+)
+
+func correctCases() []storeCase {
+	return []storeCase{
+		{"of a message that nothing went out of changes the payload alone", correctInPlace},
+		{"of a message that was sent is a new life under a new key", correctSent},
+		{"of a failed message is a new life under a new key", correctFailed},
+		{"where the old payload may have taken effect, by force only", correctUnknown},
+		{"narrowed by a filter", correctNarrowed},
+		{"of what is in flight or done is left out", correctSkips},
+	}
+}
+
+const corrected = `{"corrected":true}`
+
+// correct inserts an operation and its corrections.
+func (s *suite) correct(filter string, of ...string) relay.Operation {
+	s.Helper()
+	o := s.order(relay.OpCorrect, filter)
+	for _, id := range of {
+		s.Correct(o.ID, id, []byte(corrected))
+	}
+	return o
+}
+
+// payloads demands the body of a message and the one that the correction replaced.
+func (s *suite) payloads(o relay.Operation, id, want, old string) {
+	s.Helper()
+	if got := string(s.Payload(id)); got != want {
+		s.Errorf("the payload is %q, want %q", got, want)
+	}
+	if got := string(s.OldPayload(o.ID, id)); got != old {
+		s.Errorf("the old payload is %q, want %q", got, old)
+	}
+}
+
+func correctInPlace(s *suite) {
+	id := s.Insert(Seed{Type: orders, Delay: time.Hour, Expires: 2 * time.Hour, Payload: []byte("old")})[0]
+	other := s.Insert(Seed{Type: orders, Payload: []byte("other")})[0]
+	before := s.rows(id, other)
+	o := s.correct(`{}`, id)
+	s.apply(o, 1, nil)
+	s.unchanged(before...)
+	s.payloads(o, id, corrected, "old")
+	if got := string(s.Payload(other)); got != "other" {
+		s.Errorf("the payload of another message is %q", got)
+	}
+}
+
+func correctSent(s *suite) {
+	c := s.claimed(Seed{Expires: time.Hour, Payload: []byte("old")})
+	s.settle(dueAgain(c, "not charged, and yet it went out"))
+	before := s.row(c.ID)
+	o := s.correct(`{}`, c.ID)
+	s.apply(o, 1, nil)
+	after, want := s.row(c.ID), before
+	want.Replays, want.SendID, want.DueAt = 1, after.SendID, after.DueAt
+	s.equal(after, want)
+	if after.SendID == "" || after.ExpiresAt.IsZero() {
+		s.Errorf("send_id is %q, expires_at %v", after.SendID, after.ExpiresAt)
+	}
+	s.payloads(o, c.ID, corrected, "old")
+}
+
+func correctFailed(s *suite) {
+	id := s.failed(Seed{Expires: time.Hour, Payload: []byte("old")}, exhausted)
+	o := s.correct(`{}`, id)
+	s.apply(o, 1, nil)
+	row := s.row(id)
+	if row.State != relay.Pending || row.SendID == "" || row.Replays != 1 || row.Attempts != 0 || !row.ExpiresAt.IsZero() {
+		s.Errorf("the message is %+v", row)
+	}
+	s.payloads(o, id, corrected, "old")
+	claims := s.claim(ofOrders)
+	messages, err := s.a.Load(s.Context(), claims)
+	s.must("Load", err)
+	if len(messages) != 1 || string(messages[0].Payload) != corrected || messages[0].WireKey != row.SendID {
+		s.Errorf("loaded %+v", messages)
+	}
+}
+
+func correctUnknown(s *suite) {
+	id := s.failed(Seed{Payload: []byte("old")}, unknown)
+	before := s.row(id)
+	o := s.correct(`{}`, id)
+	s.apply(o, 0, skipping(relay.SkipUnknown, 1))
+	s.unchanged(before)
+	s.payloads(o, id, "old", "")
+	o = s.correct(`{"force":true}`, id)
+	s.apply(o, 1, nil)
+	s.payloads(o, id, corrected, "old")
+	if row := s.row(id); !row.UnknownSince.IsZero() || row.SendID == "" {
+		s.Errorf("the message is %+v", row)
+	}
+}
+
+func correctNarrowed(s *suite) {
+	failed := s.failed(Seed{Payload: []byte("old")}, exhausted)
+	pending := s.Insert(Seed{Type: orders, Payload: []byte("old")})[0]
+	o := s.correct(`{"state":"pending"}`, failed, pending)
+	s.apply(o, 1, skipping("failed", 1))
+	s.payloads(o, pending, corrected, "old")
+	s.payloads(o, failed, "old", "")
+}
+
+func correctSkips(s *suite) {
+	finished, flying := s.claimed(Seed{Payload: []byte("old")}), s.claimed(Seed{Payload: []byte("old")})
+	s.settle(done(finished))
+	before := s.rows(finished.ID, flying.ID)
+	o := s.correct(`{}`, finished.ID, flying.ID)
+	s.apply(o, 0, map[relay.Skip]int{"done": 1, "in_flight": 1})
+	s.unchanged(before...)
+	s.payloads(o, flying.ID, "old", "")
+}

@@ -1,0 +1,329 @@
+package relaytest
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/outboxd/outboxd/relay"
+)
+
+// operation is a row of outbox_operation.
+type operation struct {
+	relay.Operation
+	relay.Progress
+	relay.Detail
+	filter    string
+	requested time.Time
+	applied   time.Time
+	affected  int
+	applier   string
+}
+
+// correction is a row of outbox_correction.
+type correction struct{ payload, old []byte }
+
+type correctionKey struct{ operation, message string }
+
+// pause is a row of outbox_control.
+type pause struct {
+	operation string
+	until     time.Time // zero: without an end
+}
+
+// Operations implements relay.Operator.
+func (s *Memory) Operations(ctx context.Context) (open []relay.Operation, err error) {
+	err = s.locked(ctx, func(t *Table, now time.Time) {
+		for _, steering := range []bool{true, false} {
+			for _, o := range t.operations {
+				if o.applied.IsZero() && !o.requested.After(now) && o.Op.Steers() == steering {
+					open = append(open, o.Operation)
+				}
+			}
+		}
+	})
+	return open, err
+}
+
+// Operate implements relay.Operator.
+func (s *Memory) Operate(ctx context.Context, op relay.Operation, judge func(relay.Candidate) relay.Verdict, most int) (step relay.Step, err error) {
+	err = s.locked(ctx, func(t *Table, now time.Time) {
+		o := t.operation(op.ID)
+		if o == nil || !o.applied.IsZero() {
+			step.Elsewhere = true
+			return
+		}
+		before := o.affected
+		switch {
+		case op.Err != nil:
+			o.Refused, step.Finished = op.Err.Error(), true
+		case op.Op.Steers():
+			step.Finished = true
+			t.steer(o, now)
+		default:
+			step.Finished, step.Wait = t.operate(o, judge, most, now)
+		}
+		if step.Wait > 0 {
+			return
+		}
+		step.Affected, o.applier, o.At = o.affected-before, s.relay, now.UnixMicro()
+		if step.Finished {
+			o.applied = now
+		}
+	})
+	return step, err
+}
+
+func (t *Table) operation(id string) *operation {
+	for _, o := range t.operations {
+		if o.ID == id {
+			return o
+		}
+	}
+	return nil
+}
+
+// operate changes one page of messages, in the order of seq.
+func (t *Table) operate(o *operation, judge func(relay.Candidate) relay.Verdict, most int, now time.Time) (finished bool, wait time.Duration) {
+	since := time.Duration(-1)
+	if o.At > 0 {
+		since = now.Sub(time.UnixMicro(o.At))
+	}
+	n, wait := o.Order.Allow(most, o.affected, since)
+	if wait > 0 {
+		return false, wait
+	}
+	page, more := t.search(o, n)
+	for _, m := range page {
+		if m.locked > 0 && !o.DryRun {
+			o.Add(relay.SkipLocked, 1)
+			continue
+		}
+		v := judge(t.candidate(m, o.requested, now))
+		if v.Effect == relay.Skipped {
+			o.Add(v.Why, 1)
+			continue
+		}
+		o.affected++
+		if !o.DryRun {
+			t.apply(o, m, v, now)
+		}
+	}
+	if len(page) > 0 {
+		o.Place = []string{strconv.FormatInt(page[len(page)-1].Seq, 10)}
+	}
+	if !more && len(o.Order.IDs) > 0 {
+		o.AddUnmatched(o.Operation, o.affected)
+	}
+	return !more || o.Order.Reached(o.affected), 0
+}
+
+// search returns the next messages of an operation, and whether there are more.
+func (t *Table) search(o *operation, limit int) (page []*message, more bool) {
+	var after int64
+	if len(o.Place) > 0 {
+		after, _ = strconv.ParseInt(o.Place[0], 10, 64)
+	}
+	scope := o.Scope()
+	for _, m := range t.messages {
+		_, corrected := t.corrections[correctionKey{o.ID, m.ID}]
+		if m.Seq > after && m.matches(scope) && (corrected || o.Op != relay.OpCorrect) {
+			page = append(page, m)
+		}
+	}
+	slices.SortFunc(page, func(a, b *message) int { return cmp.Compare(a.Seq, b.Seq) })
+	if len(page) > limit {
+		return page[:limit], true
+	}
+	return page, false
+}
+
+func (m *message) matches(f relay.Filter) bool {
+	at := m.CreatedAt
+	if m.final() {
+		at = m.finalAt()
+	}
+	return (len(f.IDs) == 0 || slices.Contains(f.IDs, m.ID)) && fits(f.RoutingKey, m.RoutingKey) && fits(f.Type, m.seed.Type) &&
+		fits(f.SchemaVersion, m.seed.SchemaVersion) && fits(f.State, m.State) && fits(f.Reason, m.Reason) &&
+		fits(f.ErrorClass, m.ErrorClass) && (f.Key == "" || m.seed.AggregateID != nil && *m.seed.AggregateID == f.Key) &&
+		(f.Since == nil || !at.Before(*f.Since)) && (f.Until == nil || at.Before(*f.Until))
+}
+
+// fits tells whether a value is what a filter wants, which is anything where it is empty.
+func fits[T comparable](want, value T) bool { return want == *new(T) || want == value }
+
+func (m *message) final() bool { return m.State == relay.Finished || m.State == relay.Failed }
+
+func (m *message) finalAt() time.Time {
+	if m.State == relay.Failed {
+		return m.FailedAt
+	}
+	return m.DoneAt
+}
+
+func (t *Table) candidate(m *message, requested, now time.Time) relay.Candidate {
+	c := relay.Candidate{
+		ID: m.ID, Seq: m.Seq, RoutingKey: m.RoutingKey, State: m.State, Reason: m.Reason, ErrorClass: m.ErrorClass, Lease: m.LeaseID,
+		Due: m.State == relay.Pending && !m.DueAt.After(now), Resolved: !m.ResolvedAt.IsZero(),
+		Late: m.final() && m.finalAt().After(requested), Unknown: !m.UnknownSince.IsZero(),
+		Went: m.Attempts > 0 || slices.ContainsFunc(t.attempts[m.ID], func(a Attempt) bool { return a.Life == m.Replays }),
+	}
+	if c.Unknown {
+		c.UnknownFor = now.Sub(m.UnknownSince)
+	}
+	return c
+}
+
+func (t *Table) apply(o *operation, m *message, v relay.Verdict, now time.Time) {
+	if v.Payload {
+		c := t.corrections[correctionKey{o.ID, m.ID}]
+		c.old, m.seed.Payload = m.seed.Payload, slices.Clone(c.payload)
+	}
+	switch v.Effect {
+	case relay.Revived:
+		t.revive(m, v, now)
+	case relay.Hastened:
+		m.DueAt = now
+	case relay.Withdrawn:
+		m.State, m.Reason, m.DueAt, m.FailedAt, m.ResolvedAt = relay.Failed, relay.Cancelled, time.Time{}, now, now
+	case relay.Resolved:
+		m.ResolvedAt = now
+	case relay.Skipped, relay.Corrected:
+	}
+}
+
+func (t *Table) revive(m *message, v relay.Verdict, now time.Time) {
+	m.State, m.DueAt, m.Attempts, m.Lapses = relay.Pending, now, 0, 0
+	m.Replays++
+	m.DoneAt, m.FailedAt, m.ResolvedAt, m.Reason, m.Result = time.Time{}, time.Time{}, time.Time{}, "", ""
+	if !v.KeepExpiry {
+		m.ExpiresAt = time.Time{}
+	}
+	if v.ForgetUnknown {
+		m.UnknownSince = time.Time{}
+	}
+	if v.NewKey {
+		t.lastSeq++
+		m.SendID = timeOrderedUUID(now, t.lastSeq)
+	}
+}
+
+// steer applies a pause or a resume.
+func (t *Table) steer(o *operation, now time.Time) {
+	target := o.Order.Target()
+	paused, ok := t.pauses[target]
+	switch {
+	case o.Op == relay.OpPause:
+		p := pause{operation: o.ID}
+		if !o.Order.Indefinitely {
+			p.until = now.Add(time.Duration(o.Order.For))
+		}
+		o.affected = 1
+		if !o.DryRun {
+			t.pauses[target] = p
+		}
+	case !ok || o.Order.Ended && (paused.until.IsZero() || paused.until.After(now)):
+		o.Add(relay.SkipNotPaused, 1)
+	default:
+		o.affected = 1
+		if !o.DryRun {
+			delete(t.pauses, target)
+			t.free(o, now)
+		}
+	}
+}
+
+// free asks for what a resume frees, a second later.
+func (t *Table) free(resume *operation, now time.Time) {
+	o := resume.Order
+	if o.Type == "" {
+		return
+	}
+	t.lastSeq++
+	resume.Frees = timeOrderedUUID(now, t.lastSeq)
+	t.order(relay.Operation{ID: resume.Frees, Op: relay.OpRetryNow, Actor: resume.Actor, Order: relay.Order{Filter: relay.Filter{
+		State: relay.Pending, ErrorClass: relay.ClassPaused, Type: o.Type, SchemaVersion: o.SchemaVersion,
+	}}}, now.Add(time.Second))
+}
+
+func (t *Table) order(o relay.Operation, requested time.Time) {
+	filter, _ := o.Order.Text()
+	t.operations = append(t.operations, &operation{Operation: o, filter: filter, requested: requested})
+}
+
+// Pauses implements relay.Operator.
+func (s *Memory) Pauses(ctx context.Context) (pauses []relay.Pause, err error) {
+	err = s.locked(ctx, func(t *Table, now time.Time) {
+		for target, p := range t.pauses {
+			told := relay.Pause{Target: target, Operation: p.operation, Endless: p.until.IsZero()}
+			if !told.Endless {
+				told.Left = p.until.Sub(now)
+			}
+			pauses = append(pauses, told)
+		}
+	})
+	return pauses, err
+}
+
+// Ask implements relay.Operator.
+func (s *Memory) Ask(ctx context.Context, o relay.Operation) error {
+	return s.locked(ctx, func(t *Table, now time.Time) {
+		if t.operation(o.ID) == nil {
+			t.order(o, now)
+		}
+	})
+}
+
+// Order inserts an operation.
+func (t *Table) Order(o Ordered) (id string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := time.Now()
+	t.lastSeq++
+	id = cmp.Or(o.ID, timeOrderedUUID(now, t.lastSeq))
+	asked := relay.Operation{ID: id, Op: o.Op, Note: o.Note, DryRun: o.DryRun, Actor: "test"}
+	asked.Order, asked.Err = relay.ParseOrder(o.Op, o.Filter, o.Note)
+	t.order(asked, now)
+	return id
+}
+
+// Correct inserts a row of outbox_correction.
+func (t *Table) Correct(operation, message string, payload []byte) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.corrections[correctionKey{operation, message}] = &correction{payload: slices.Clone(payload)}
+}
+
+// Operation reads a row of outbox_operation.
+func (t *Table) Operation(id string) OperationRow {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	o := t.operation(id)
+	if o == nil {
+		return OperationRow{}
+	}
+	row := OperationRow{
+		Op: o.Op, Filter: o.filter, Applied: !o.applied.IsZero(), Affected: o.affected,
+		Detail: o.Detail, Applier: o.applier,
+	}
+	if len(o.Place) > 0 {
+		row.Progress = o.Place[0]
+	}
+	return row
+}
+
+// Payload reads the body of a message.
+func (t *Table) Payload(message string) []byte {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.messages[message].seed.Payload
+}
+
+// OldPayload reads the body that a correction replaced.
+func (t *Table) OldPayload(operation, message string) []byte {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.corrections[correctionKey{operation, message}].old
+}

@@ -1,0 +1,501 @@
+package relaytest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/outboxd/outboxd/relay"
+)
+
+func operateCases() []storeCase {
+	return []storeCase{
+		{"replay revives what failed, in a new life", replayEffect},
+		{"replay gives a new wire key to what was rejected", replayKeys},
+		{"replay of done messages, where it says so", replayDone},
+		{"replay leaves what it is not for, and says why", replaySkips},
+		{"replay of what is resolved, by reason or id", replayResolved},
+		{"replay where an earlier send may have taken effect", replayUnknown},
+		{"replay of what failed after it was asked for", replayLate},
+		{"retry_now makes due what waits for its next try", retryNow},
+		{"cancel ends and resolves pending messages", cancel},
+		{"resolve says that failed messages need nothing more", resolve},
+		{"a dry run counts, and changes nothing", dryRun},
+		{"a locked row is passed over, and counted", operateLocked},
+		{"ids that name nothing are counted", operateUnmatched},
+		{"every field of a filter narrows", operateFilters},
+		{"a limit ends it", operateLimit},
+		{"a rate makes it wait", operateRate},
+		{"pages of a thousand, by relays in turn", operatePages},
+		{"a step that ends with its context changes nothing", operateEnded},
+		{"two operations change each message once", operateTwice},
+		{"what cannot be is applied with no effect, and says why", operateRefused},
+		{"what is applied is not applied again", operateAgain},
+	}
+}
+
+// order inserts an operation, and gives it as the relays see it.
+func (s *suite) order(op relay.Op, filter string) relay.Operation {
+	s.Helper()
+	return s.ordered(Ordered{Op: op, Filter: filter, Note: "a test"})
+}
+
+func (s *suite) ordered(o Ordered) relay.Operation {
+	s.Helper()
+	id := s.Order(o)
+	open, err := s.a.Operations(s.Context())
+	s.must("Operations", err)
+	i := slices.IndexFunc(open, func(o relay.Operation) bool { return o.ID == id })
+	if i < 0 {
+		s.Fatalf("operation %s is not among the open ones", id)
+	}
+	if got := open[i]; got.Op != o.Op || got.DryRun != o.DryRun || got.Note != o.Note || got.Actor != "test" {
+		s.Fatalf("the operation is %+v, want %+v", got, o)
+	}
+	return open[i]
+}
+
+func (s *suite) step(store relay.Operator, o relay.Operation, most int) relay.Step {
+	s.Helper()
+	step, err := store.Operate(s.Context(), o, func(c relay.Candidate) relay.Verdict { return relay.Judge(o, c, 0) }, most)
+	s.must("Operate", err)
+	return step
+}
+
+// apply makes steps until the operation is applied, and demands what came of it.
+func (s *suite) apply(o relay.Operation, affected int, skipped map[relay.Skip]int) {
+	s.Helper()
+	for steps := 0; !s.step(s.a, o, 500).Finished; steps++ {
+		if steps > 100 {
+			s.Fatal("the operation does not end")
+		}
+	}
+	s.applied(o.ID, affected, skipped)
+}
+
+func (s *suite) applied(id string, affected int, skipped map[relay.Skip]int) {
+	s.Helper()
+	row := s.Operation(id)
+	if !row.Applied || row.Affected != affected || !maps.Equal(row.Detail.Skipped, skipped) || row.Detail.Refused != "" {
+		s.Fatalf("the operation: applied %v, affected %d, detail %+v; want affected %d, skipped %v",
+			row.Applied, row.Affected, row.Detail, affected, skipped)
+	}
+}
+
+// failed is a message that failed with that outcome, under a lease of relay a.
+func (s *suite) failed(seed Seed, outcome relay.Outcome) string {
+	s.Helper()
+	c := s.claimed(seed)
+	s.settle(decide(outcome, func(t *relay.Try) { t.Policy.Budget = 1 })(c))
+	s.states(relay.Failed, c.ID)
+	return c.ID
+}
+
+var (
+	exhausted = relay.Retry("http_5xx", "no")
+	rejected  = relay.Fail(relay.Rejected, "http_4xx", "no")
+	tooLarge  = relay.Fail(relay.TooLarge, "too_large", "no")
+	forbidden = relay.Fail(relay.Rejected, "auth", "no")
+	unknown   = relay.Unknown("timeout", "no")
+)
+
+func ofID(id string) string { return fmt.Sprintf(`{"ids":[%q]}`, id) }
+
+func skipping(why relay.Skip, n int) map[relay.Skip]int { return map[relay.Skip]int{why: n} }
+
+func replayEffect(s *suite) {
+	id := s.failed(Seed{Attempts: 3, Lapses: 1, Expires: time.Hour, Payload: []byte("{}")}, exhausted)
+	before := s.row(id)
+	s.apply(s.order(relay.OpReplay, `{"state":"failed"}`), 1, nil)
+	after, want := s.row(id), before
+	s.between("due_at", after.DueAt, before.Now, after.Now)
+	want.State, want.DueAt, want.Attempts, want.Lapses, want.Replays = relay.Pending, after.DueAt, 0, 0, 1
+	want.FailedAt, want.Reason, want.ExpiresAt = time.Time{}, "", time.Time{}
+	s.equal(after, want)
+	if got := s.Attempts(id); len(got) != 1 || got[0].Life != 0 {
+		s.Errorf("outbox_attempt has %+v, want the send of the first life", got)
+	}
+	c := s.claim(ofOrders)
+	s.sameIDs("Claim", ids(c), id)
+	s.settle(dueAgain(c[0], "again"))
+	if got := s.Attempts(id); len(got) != 2 || got[1].Life != 1 {
+		s.Errorf("outbox_attempt has %+v, want a send of the second life", got)
+	}
+}
+
+func replayKeys(s *suite) {
+	for name, c := range map[string]struct {
+		outcome relay.Outcome
+		more    string
+		fresh   bool
+	}{
+		"exhausted":                   {exhausted, ``, false},
+		"rejected":                    {rejected, ``, true},
+		"too large":                   {tooLarge, ``, true},
+		"a missing permission":        {forbidden, ``, false},
+		"rejected, the same key":      {rejected, `,"wire_key":"same"`, false},
+		"exhausted, a new key":        {exhausted, `,"wire_key":"new"`, true},
+		"exhausted under an own key":  {exhausted, ``, false},
+		"rejected under an own key":   {rejected, ``, true},
+		"unknown, the key as it was":  {unknown, ``, false},
+		"unknown, a new key by force": {unknown, `,"wire_key":"new","force":true`, true},
+	} {
+		seed := Seed{}
+		if name[len(name)-3:] == "own" || len(name) > 4 && name[len(name)-7:] == "own key" {
+			seed.SendID = "00000000-0000-4000-8000-000000000001"
+		}
+		id := s.failed(seed, c.outcome)
+		s.apply(s.order(relay.OpReplay, fmt.Sprintf(`{"ids":[%q]%s}`, id, c.more)), 1, nil)
+		row := s.row(id)
+		if fresh := row.SendID != seed.SendID; fresh != c.fresh || fresh && row.SendID == id {
+			s.Errorf("%s: send_id became %q", name, row.SendID)
+		}
+		if lost := row.UnknownSince.IsZero(); lost == (c.outcome.Kind == relay.KindUnknown && !c.fresh) {
+			s.Errorf("%s: unknown_since is %v", name, row.UnknownSince)
+		}
+	}
+	var of []string
+	for range 3 {
+		of = append(of, s.failed(Seed{}, rejected))
+	}
+	s.apply(s.order(relay.OpReplay, `{"state":"failed","reason":"rejected"}`), 3, nil)
+	keys := map[string]bool{}
+	for _, id := range of {
+		keys[s.row(id).SendID] = true
+	}
+	if len(keys) != 3 {
+		s.Errorf("three messages got the wire keys %v, want one each", keys)
+	}
+}
+
+func replayDone(s *suite) {
+	c := s.claimed(Seed{})
+	s.settle(done(c))
+	s.apply(s.order(relay.OpReplay, ofID(c.ID)), 0, skipping("done", 1))
+	s.states(relay.Finished, c.ID)
+	s.apply(s.order(relay.OpReplay, `{"state":"done"}`), 1, nil)
+	if row := s.row(c.ID); row.State != relay.Pending || row.Result != "" || row.SendID != "" || !row.DoneAt.IsZero() || row.Replays != 1 {
+		s.Errorf("the message is %+v", row)
+	}
+}
+
+func replaySkips(s *suite) {
+	finished, flying := s.claimed(Seed{}), s.claimed(Seed{})
+	s.settle(done(finished))
+	pending := s.Insert(Seed{Type: orders})[0]
+	failed := s.failed(Seed{}, exhausted)
+	before := s.rows(finished.ID, flying.ID, pending)
+	s.apply(s.order(relay.OpReplay, fmt.Sprintf(`{"ids":[%q,%q,%q,%q]}`, finished.ID, flying.ID, pending, failed)), 1,
+		map[relay.Skip]int{"done": 1, "in_flight": 1, "pending": 1})
+	s.unchanged(before...)
+}
+
+func replayResolved(s *suite) {
+	id := s.failed(Seed{}, exhausted)
+	s.apply(s.order(relay.OpResolve, ofID(id)), 1, nil)
+	s.apply(s.order(relay.OpReplay, `{"state":"failed"}`), 0, skipping(relay.SkipResolved, 1))
+	s.apply(s.order(relay.OpReplay, `{"reason":"exhausted"}`), 1, nil)
+	if row := s.row(id); row.State != relay.Pending || !row.ResolvedAt.IsZero() {
+		s.Errorf("the message is %+v", row)
+	}
+}
+
+func replayUnknown(s *suite) {
+	id := s.failed(Seed{UnknownFor: time.Hour}, rejected)
+	s.apply(s.order(relay.OpReplay, ofID(id)), 0, skipping(relay.SkipUnknown, 1))
+	o := s.order(relay.OpReplay, `{"state":"failed","wire_key":"same"}`)
+	past := func(c relay.Candidate) relay.Verdict {
+		if !c.Unknown || c.UnknownFor < time.Hour || c.UnknownFor > 2*time.Hour {
+			s.Errorf("unknown for %v (set: %v), want an hour", c.UnknownFor, c.Unknown)
+		}
+		return relay.Judge(o, c, time.Minute)
+	}
+	_, err := s.a.Operate(s.Context(), o, past, 10)
+	s.must("Operate", err)
+	s.applied(o.ID, 0, skipping(relay.SkipUnknown, 1))
+	s.apply(s.order(relay.OpReplay, `{"state":"failed","force":true}`), 1, nil)
+	if row := s.row(id); !row.UnknownSince.IsZero() || row.SendID == "" {
+		s.Errorf("the message is %+v", row)
+	}
+}
+
+func replayLate(s *suite) {
+	first := s.failed(Seed{}, exhausted)
+	o := s.order(relay.OpReplay, `{"state":"failed"}`)
+	second := s.failedAfter(o, Seed{}, exhausted)
+	s.apply(o, 1, skipping(relay.SkipLate, 1))
+	s.states(relay.Pending, first)
+	s.states(relay.Failed, second)
+}
+
+// failedAfter is a message that failed after the operation was asked for, by a clock that may count milliseconds.
+func (s *suite) failedAfter(o relay.Operation, seed Seed, outcome relay.Outcome) string {
+	s.Helper()
+	asked := s.Now()
+	for !s.Now().After(asked.Add(2 * time.Millisecond)) {
+	}
+	return s.failed(seed, outcome)
+}
+
+// Now reads the database's clock.
+func (s *suite) Now() time.Time {
+	s.Helper()
+	return s.row(s.Insert(Seed{Type: "clock", Delay: time.Hour})[0]).Now
+}
+
+func retryNow(s *suite) {
+	c := s.claimed(Seed{})
+	s.settle(decide(exhausted, nil)(c))
+	before := s.row(c.ID)
+	delayed := s.Insert(Seed{Type: orders, Delay: time.Hour})[0]
+	due := s.Insert(Seed{Type: orders})[0]
+	s.apply(s.order(relay.OpRetryNow, `{"routing_key":"order_paid"}`), 1, map[relay.Skip]int{relay.SkipDelayed: 1, relay.SkipDue: 1})
+	after, want := s.row(c.ID), before
+	s.between("due_at", after.DueAt, before.Now, after.Now)
+	want.DueAt = after.DueAt
+	s.equal(after, want)
+	s.apply(s.order(relay.OpRetryNow, ofID(delayed)), 1, nil)
+	s.sameIDs("Claim", ids(s.claim(ofOrders)), c.ID, delayed, due)
+}
+
+func cancel(s *suite) {
+	pending := s.Insert(Seed{Type: orders, Expires: time.Hour}, Seed{Type: orders, Delay: time.Hour})
+	other := s.Insert(Seed{Type: refunds})[0]
+	before := s.row(pending[0])
+	s.apply(s.order(relay.OpCancel, `{"type":"order_paid"}`), 2, nil)
+	after, want := s.row(pending[0]), before
+	s.between("failed_at", after.FailedAt, before.Now, after.Now)
+	s.between("resolved_at", after.ResolvedAt, before.Now, after.Now)
+	want.State, want.Reason, want.DueAt = relay.Failed, relay.Cancelled, time.Time{}
+	want.FailedAt, want.ResolvedAt = after.FailedAt, after.ResolvedAt
+	s.equal(after, want)
+	s.states(relay.Failed, pending[1])
+	s.states(relay.Pending, other)
+	s.apply(s.order(relay.OpCancel, ofID(pending[0])), 0, skipping("failed", 1))
+	s.apply(s.order(relay.OpReplay, ofID(pending[0])), 1, nil)
+}
+
+func resolve(s *suite) {
+	id := s.failed(Seed{}, exhausted)
+	before := s.row(id)
+	s.apply(s.order(relay.OpResolve, `{"error_class":"http_5xx"}`), 1, nil)
+	after, want := s.row(id), before
+	s.between("resolved_at", after.ResolvedAt, before.Now, after.Now)
+	want.ResolvedAt = after.ResolvedAt
+	s.equal(after, want)
+	s.apply(s.order(relay.OpResolve, ofID(id)), 0, skipping(relay.SkipResolved, 1))
+	s.unchanged(after)
+}
+
+func dryRun(s *suite) {
+	id := s.failed(Seed{}, rejected)
+	pending := s.Insert(Seed{Type: orders})[0]
+	before := s.rows(id, pending)
+	for _, o := range []Ordered{
+		{Op: relay.OpReplay, Filter: `{"state":"failed"}`},
+		{Op: relay.OpResolve, Filter: `{"state":"failed"}`, Note: "dry"},
+		{Op: relay.OpCancel, Filter: `{"state":"pending"}`},
+	} {
+		o.DryRun = true
+		s.apply(s.ordered(o), 1, nil)
+	}
+	s.unchanged(before...)
+}
+
+func operateLocked(s *suite) {
+	locked, free := s.failed(Seed{}, exhausted), s.failed(Seed{}, exhausted)
+	unlock := s.Lock(locked)
+	s.apply(s.order(relay.OpReplay, `{"state":"failed"}`), 1, skipping(relay.SkipLocked, 1))
+	unlock()
+	s.states(relay.Failed, locked)
+	s.states(relay.Pending, free)
+}
+
+func operateUnmatched(s *suite) {
+	id := s.failed(Seed{}, exhausted)
+	const nobody = "00000000-0000-7000-8000-0000000000ff"
+	s.apply(s.order(relay.OpReplay, fmt.Sprintf(`{"ids":[%q,%q,%q]}`, id, nobody, id)), 1, skipping(relay.SkipUnmatched, 1))
+}
+
+func operateFilters(s *suite) {
+	key, other := "order-1", "orders"
+	id := s.failed(Seed{AggregateID: &key, SchemaVersion: 2}, exhausted)
+	s.failed(Seed{}, rejected)
+	c := s.claimOf(s.Insert(Seed{Type: "x", AggregateType: &other})[0], other)
+	s.settle(decide(tooLarge, nil)(c))
+	now := s.row(id).Now
+	hour := func(n int) string { return now.Add(time.Duration(n) * time.Hour).UTC().Format(time.RFC3339) }
+	for filter, want := range map[string]int{
+		`{"state":"failed"}`: 3, `{"type":"order_paid"}`: 2, `{"routing_key":"orders"}`: 1, `{"type":"x","routing_key":"orders"}`: 1,
+		`{"key":"order-1"}`: 1, `{"schema_version":2}`: 1, `{"error_class":"http_4xx"}`: 1, `{"reason":"too_large"}`: 1,
+		`{"since":"` + hour(-1) + `"}`: 3, `{"until":"` + hour(-1) + `"}`: 0, `{"since":"` + hour(1) + `"}`: 0,
+		`{"until":"` + hour(1) + `","reason":"exhausted"}`: 1, `{"type":"none"}`: 0,
+	} {
+		o := s.ordered(Ordered{Op: relay.OpReplay, Filter: filter, DryRun: true})
+		for !s.step(s.a, o, 500).Finished {
+		}
+		if got := s.Operation(o.ID).Affected; got != want {
+			s.Errorf("%s is about %d messages, want %d", filter, got, want)
+		}
+	}
+}
+
+func (s *suite) claimOf(id, key string) relay.Claim {
+	s.Helper()
+	claims := s.claim(relay.Quota{ID: id, RoutingKey: key, Limit: 1})
+	s.sameIDs("Claim", ids(claims), id)
+	return claims[0]
+}
+
+// manyFailed are n messages that failed together.
+func (s *suite) manyFailed(n int) []string {
+	s.Helper()
+	all := s.Insert(repeat(n, Seed{Type: orders})...)
+	claims := s.claim(relay.Quota{RoutingKey: orders, Limit: n})
+	settlements := make([]relay.Settlement, len(claims))
+	for i, c := range claims {
+		settlements[i] = decide(rejected, nil)(c)
+	}
+	s.settle(settlements...)
+	s.states(relay.Failed, all...)
+	return all
+}
+
+func operateLimit(s *suite) {
+	all := s.manyFailed(7)
+	s.apply(s.order(relay.OpReplay, `{"state":"failed","limit":5}`), 5, nil)
+	revived := 0
+	for _, r := range s.rows(all...) {
+		if r.State == relay.Pending {
+			revived++
+		}
+	}
+	if revived != 5 {
+		s.Errorf("%d messages are pending, want 5", revived)
+	}
+}
+
+func operateRate(s *suite) {
+	s.manyFailed(7)
+	o := s.order(relay.OpReplay, `{"state":"failed","rate":0.5}`)
+	if step := s.step(s.a, o, 500); step.Affected != 1 || step.Finished {
+		s.Fatalf("the first step is %+v, want one message", step)
+	}
+	step := s.step(s.a, o, 500)
+	if step.Affected != 0 || step.Finished || step.Wait <= 0 || step.Wait > 2*time.Second {
+		s.Fatalf("the next step is %+v, want a wait of up to 2 s", step)
+	}
+	o = s.order(relay.OpReplay, `{"state":"failed","rate":4}`)
+	if step := s.step(s.Store("b"), o, 500); step.Affected != 4 || step.Finished {
+		s.Fatalf("the first step is %+v, want the messages of a second", step)
+	}
+}
+
+func operatePages(s *suite) {
+	all := s.manyFailed(1200)
+	o := s.order(relay.OpReplay, `{"state":"failed"}`)
+	b, affected := s.Store("b"), 0
+	for n, store := range []relay.Operator{s.a, b, s.a} {
+		step := s.step(store, o, 500)
+		if affected += step.Affected; step.Affected > 500 || step.Finished != (n == 2) {
+			s.Fatalf("step %d is %+v", n+1, step)
+		}
+		if row := s.Operation(o.ID); row.Affected != affected || row.Progress == "" || row.Applier != []string{"a", "b", "a"}[n] {
+			s.Fatalf("after step %d the operation is %+v, want %d affected", n+1, row, affected)
+		}
+	}
+	s.applied(o.ID, 1200, nil)
+	for _, r := range s.rows(all...) {
+		if r.State != relay.Pending || r.Replays != 1 {
+			s.Fatalf("a message is %+v", r)
+		}
+	}
+}
+
+func operateEnded(s *suite) {
+	id := s.failed(Seed{}, exhausted)
+	o := s.order(relay.OpReplay, `{"state":"failed"}`)
+	before := s.row(id)
+	never := func(relay.Candidate) relay.Verdict { return relay.Judge(o, relay.Candidate{State: relay.Failed}, 0) }
+	if _, err := s.a.Operate(cancelledContext(s.Context()), o, never, 500); err == nil {
+		s.Error("Operate with an ended context gave no error")
+	}
+	s.unchanged(before)
+	if row := s.Operation(o.ID); row.Applied || row.Affected != 0 || row.Progress != "" {
+		s.Errorf("the operation is %+v", row)
+	}
+	s.apply(o, 1, nil)
+}
+
+func operateTwice(s *suite) {
+	all := s.manyFailed(700)
+	first, second := s.order(relay.OpReplay, `{"state":"failed"}`), s.order(relay.OpReplay, `{"type":"order_paid"}`)
+	b := s.Store("b")
+	ended := map[string]bool{}
+	for len(ended) < 2 {
+		for _, turn := range []struct {
+			store relay.Operator
+			o     relay.Operation
+		}{{s.a, first}, {b, second}} {
+			if step := s.step(turn.store, turn.o, 100); step.Finished || step.Elsewhere {
+				ended[turn.o.ID] = true
+			}
+		}
+	}
+	if sum := s.Operation(first.ID).Affected + s.Operation(second.ID).Affected; sum != len(all) {
+		s.Errorf("both operations changed %d messages, want %d", sum, len(all))
+	}
+	for _, r := range s.rows(all...) {
+		if r.State != relay.Pending || r.Replays != 1 {
+			s.Fatalf("a message is %+v", r)
+		}
+	}
+}
+
+func operateRefused(s *suite) {
+	id := s.failed(Seed{}, exhausted)
+	before := s.row(id)
+	for _, c := range []struct {
+		op     relay.Op
+		filter string
+	}{
+		{relay.OpReplay, `{}`},
+		{relay.OpReplay, `{"limit":5}`},
+		{relay.OpReplay, `{"state":"failed","colour":"red"}`},
+		{relay.OpReplay, `{"state":"pending"}`},
+		{relay.OpCancel, `{"ids":"` + id + `"}`},
+		{relay.OpPause, `{"everything":true}`},
+		{relay.OpResume, `{"destination":"x","type":"y"}`},
+	} {
+		o := s.order(c.op, c.filter)
+		if o.Err == nil {
+			s.Fatalf("%s %s is not refused", c.op, c.filter)
+		}
+		if step := s.step(s.a, o, 500); !step.Finished || step.Affected != 0 {
+			s.Errorf("%s %s: the step is %+v", c.op, c.filter, step)
+		}
+		if row := s.Operation(o.ID); !row.Applied || row.Affected != 0 || row.Detail.Refused != o.Err.Error() {
+			s.Errorf("%s %s: the operation is %+v, want %v", c.op, c.filter, row, o.Err)
+		}
+	}
+	s.unchanged(before)
+}
+
+func operateAgain(s *suite) {
+	id := s.failed(Seed{}, exhausted)
+	o := s.order(relay.OpReplay, `{"state":"failed"}`)
+	s.apply(o, 1, nil)
+	c := s.claimOf(id, orders)
+	s.settle(decide(rejected, nil)(c))
+	before := s.row(id)
+	if step := s.step(s.Store("b"), o, 500); !step.Elsewhere || step.Affected != 0 {
+		s.Errorf("the step is %+v, want that it is applied", step)
+	}
+	s.unchanged(before)
+	open, err := s.a.Operations(s.Context())
+	s.must("Operations", err)
+	if len(open) != 0 {
+		s.Errorf("open operations: %+v", open)
+	}
+}
