@@ -48,9 +48,9 @@ func (s *Store) Renew(ctx context.Context, leases []relay.LeaseID) (lost []relay
 
 // Arguments: leases, relay.
 const sqlFinish = `
-DELETE l FROM JSON_TABLE(?, '$[*]' COLUMNS (lease_id bigint PATH '$')) s
-STRAIGHT_JOIN /*schema.*/outbox_lease l FORCE INDEX (PRIMARY) ON l.lease_id = s.lease_id
-WHERE l.relay = ?`
+DELETE /*schema.*/outbox_lease FROM JSON_TABLE(?, '$[*]' COLUMNS (lease_id bigint PATH '$')) s
+STRAIGHT_JOIN /*schema.*/outbox_lease FORCE INDEX (PRIMARY) ON outbox_lease.lease_id = s.lease_id
+WHERE outbox_lease.relay = ?`
 
 // Finish implements relay.Store.
 func (s *Store) Finish(ctx context.Context, leases []relay.LeaseID) error {

@@ -51,6 +51,10 @@ func Open(o dialect.Options) (*DB, error) {
 		return nil, errNoDatabase
 	}
 	db := &DB{schema: o.Schema, place: placeOf(o.Schema, config.DBName)}
+	if config.DBName == "" {
+		// MySQL wants some database to be in use where a statement has a JSON_TABLE, and ours may not exist yet.
+		config.DBName = "information_schema"
+	}
 	db.Inspector = db.inspector()
 	if db.work, err = pool(config, o, workConnections); err != nil {
 		return nil, err
