@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jmoiron/sqlx"
-
 	"github.com/outboxd/outboxd/dialect"
 	"github.com/outboxd/outboxd/relay"
 )
@@ -264,65 +262,5 @@ func TestStatusIsBounded(t *testing.T) {
 	}
 	if len(waits) != 2 || waits[0].Messages != dialect.CountBound || !waits[0].More || waits[1].Messages != dialect.CountBound || waits[1].More {
 		t.Errorf("waiting: %+v", waits)
-	}
-}
-
-// The audit queries tell of the known state what is there, as the reader.
-func TestAudits(t *testing.T) {
-	t.Parallel()
-	d := withRoles(t)
-	d.exec(t, knownState)
-	cases := map[string][]string{ // the columns that are compared, of all rows
-		"stuck.sql":      {"id", "1 2 6 7"},
-		"oldest_due.sql": {"routing_key, type, due", "orders paid 2"},
-		"failures.sql":   {"routing_key, reason, error_class, messages, sample_error, sample_id", "orders rejected http_4xx 1 422 8"},
-		"attempts.sql":   {"life, outcome, state", "0 retry pending 1 lapse pending"},
-		"in_flight.sql":  {"relay, claimed, in_flight, routing_keys", "r1 2 1 {orders}"},
-		"throughput.sql": {"sum(inserted), sum(done), sum(failed)", "10 1 1"},
-		"relays.sql":     {"name, destinations, leases", "r1 {kafka,audit} 1 r2 {} 0"},
-		"breakers.sql":   {"name, state", "hand <nil> kafka ok kafka/orders open"},
-	}
-	for file, c := range cases {
-		text, err := Script("audit/"+file, "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !strings.HasPrefix(text, "-- ") || !strings.Contains(strings.SplitN(text, "\n\n", 2)[0], "?") {
-			t.Errorf("%s does not open with the question that it answers", file)
-		}
-		var cells []string
-		err = inTransaction(d.db, func(tx *sqlx.Tx) error {
-			if _, err := tx.Exec("SET LOCAL ROLE outbox_reader"); err != nil {
-				return err
-			}
-			rows, err := tx.Queryx("SELECT " + c[0] + " FROM (" + strings.TrimSuffix(strings.TrimSpace(text), ";") + ") q")
-			if err != nil {
-				return err
-			}
-			defer func() { _ = rows.Close() }()
-			var lines []string
-			for rows.Next() {
-				values, err := rows.SliceScan()
-				if err != nil {
-					return err
-				}
-				var line []string
-				for _, v := range values {
-					if b, ok := v.([]byte); ok {
-						v = string(b)
-					}
-					line = append(line, strings.TrimPrefix(fmt.Sprint(v), "00000000-0000-7000-8000-00000000000"))
-				}
-				lines = append(lines, strings.Join(line, " "))
-			}
-			if file != "attempts.sql" {
-				slices.Sort(lines)
-			}
-			cells = lines
-			return rows.Err()
-		})
-		if got := strings.Join(cells, " "); err != nil || got != c[1] {
-			t.Errorf("%s: %s, %v, want %s", file, got, err, c[1])
-		}
 	}
 }

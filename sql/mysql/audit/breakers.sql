@@ -6,4 +6,4 @@ SELECT name, owner AS relay, JSON_UNQUOTE(JSON_EXTRACT(value, '$.state')) AS sta
     TIMESTAMPDIFF(SECOND, updated_at, UTC_TIMESTAMP(6)) AS told_before_s
 FROM /*schema.*/outbox_control
 WHERE kind = 'breaker'
-ORDER BY JSON_UNQUOTE(JSON_EXTRACT(value, '$.state')) = 'ok', name, owner;
+ORDER BY COALESCE(JSON_CONTAINS(value, '"ok"', '$.state'), 0), name, owner;

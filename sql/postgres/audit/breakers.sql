@@ -5,4 +5,4 @@ SELECT name, owner AS relay, value::json ->> 'state' AS state, (value::json ->> 
     extract(epoch FROM clock_timestamp() - updated_at)::bigint AS told_before_s
 FROM /*schema.*/outbox_control
 WHERE kind = 'breaker'
-ORDER BY value::json ->> 'state' = 'ok', name, owner;
+ORDER BY value::json ->> 'state' IS NOT DISTINCT FROM 'ok', name, owner;

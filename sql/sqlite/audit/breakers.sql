@@ -5,4 +5,4 @@ SELECT name, owner AS relay, json_extract(value, '$.state') AS state, json_extra
     strftime('%Y-%m-%dT%H:%M:%fZ', updated_at / 1e6, 'unixepoch') AS told_at, (now - updated_at) / 1000000 AS told_before_s
 FROM outbox_control, (SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 AS now)
 WHERE kind = 'breaker'
-ORDER BY json_extract(value, '$.state') = 'ok', name, owner;
+ORDER BY json_extract(value, '$.state') IS 'ok', name, owner;
