@@ -12,11 +12,16 @@ import (
 
 // The proxies are what the fault tests stand on, so they have tests of their own.
 
-func TestPostgresProxy(t *testing.T) {
-	t.Parallel()
-	d := emptyDatabase(t)
+func TestDatabaseProxies(t *testing.T) {
+	onServers(t, databaseProxy)
+}
+
+func databaseProxy(t *testing.T, e engine) {
+	// Statements with their arguments in them, and prepared ones.
+	settings := map[string][]string{"postgres": {"", "binary_parameters=yes"}, "mysql": {"", "interpolateParams=false"}}[e.driver]
+	d := e.empty(t, e)
 	d.exec(t, "CREATE TABLE seen (n int)")
-	const insert = "INSERT INTO seen VALUES ($1)"
+	insert := d.sql("INSERT INTO seen VALUES ($1)")
 	rows := func(t *testing.T) error {
 		if n := d.count(t, "SELECT count(*) FROM seen"); n != 1 {
 			return fmt.Errorf("%d rows", n)
@@ -100,14 +105,11 @@ func TestPostgresProxy(t *testing.T) {
 		},
 	}
 	for name, test := range tests {
-		for _, simple := range []string{"", "&binary_parameters=yes"} {
-			t.Run(name+simple, func(t *testing.T) {
-				d.exec(t, "TRUNCATE seen")
-				p, url := newPostgresProxy(t, d.url)
-				db, err := sql.Open("postgres", url+simple)
-				if err != nil {
-					t.Fatal(err)
-				}
+		for _, setting := range settings {
+			t.Run(name+" "+setting, func(t *testing.T) {
+				d.exec(t, "TRUNCATE TABLE seen")
+				p, url := d.proxy(t, d.url)
+				db := e.connect(t, url, d.name, setting)
 				defer db.Close()
 				test(t, p, func() chan error {
 					result := make(chan error, 1)
@@ -134,15 +136,15 @@ func onOneConnection(db *sql.DB, query string, args ...any) error {
 	return err
 }
 
-func TestPostgresProxyKnowsTransactions(t *testing.T) {
-	t.Parallel()
-	d := emptyDatabase(t)
+func TestDatabaseProxiesKnowTransactions(t *testing.T) {
+	onServers(t, proxyKnowsTransactions)
+}
+
+func proxyKnowsTransactions(t *testing.T, e engine) {
+	d := e.empty(t, e)
 	d.exec(t, "CREATE TABLE seen (n int)")
-	p, url := newPostgresProxy(t, d.url)
-	db, err := sql.Open("postgres", url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p, url := d.proxy(t, d.url)
+	db := e.connect(t, url, d.name)
 	defer db.Close()
 	write := func() error {
 		tx, err := db.BeginTx(t.Context(), nil)

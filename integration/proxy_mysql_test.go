@@ -61,12 +61,12 @@ func (w *mysqlWire) next(s side, in *bufio.Reader) (part, error) {
 	one := part{side: s, data: data}
 	if number, command := data[3], data[4:]; number == 0 && len(command) > 0 { // all others go on with what was begun
 		w.running = ""
-		switch {
-		case command[0] == comPrepare:
+		switch command[0] {
+		case comPrepare:
 			w.prepared = oneLine(command[1:])
-		case command[0] == comQuery:
+		case comQuery:
 			one.what = w.run(oneLine(command[1:]))
-		case command[0] == comExecute:
+		case comExecute:
 			one.what = w.run(w.prepared)
 		}
 		one.tx = w.tx

@@ -144,8 +144,8 @@ type sameSession struct {
 }
 
 func (e engine) sameSessions() []sameSession {
-	switch {
-	case e.driver == "mysql":
+	switch e.driver {
+	case "mysql":
 		return []sameSession{
 			{"plain", "", utf8Text},
 			{"+02:00", "time_zone='%2B02:00'", utf8Text},
@@ -153,7 +153,7 @@ func (e engine) sameSessions() []sameSession {
 			{"latin1", "charset=latin1", latin1Text},
 			{"all three", "time_zone='%2B02:00'&sql_mode=''&charset=latin1", latin1Text},
 		}
-	case e.driver == "postgres":
+	case "postgres":
 		return []sameSession{{"plain", "", utf8Text}, {"+02:00", "timezone=Etc/GMT-2", utf8Text}}
 	}
 	return []sameSession{{"plain", "", utf8Text}}
