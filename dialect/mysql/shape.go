@@ -110,7 +110,7 @@ func (d *DB) checkColumns(ctx context.Context, q sqlx.QueryerContext, s server, 
 		}
 		switch have := types[name]; {
 		case len(found) == 0:
-			return dialect.Refuse(dialect.ErrShape, "table %s is missing: run outboxd migrate up", table)
+			return refuseMissing(table)
 		case have == "":
 			return dialect.Refuse(dialect.ErrShape, "table %s has no column %s, so it is not the table that outboxd makes: name another database for outboxd", table, name)
 		case have != want:

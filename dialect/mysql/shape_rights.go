@@ -42,6 +42,9 @@ func (d *DB) checkRights(ctx context.Context, q sqlx.QueryerContext) error {
 		var missing []string
 		for _, right := range rights()[table] {
 			ok, err := d.may(ctx, q, probe(right, table))
+			if errorCode(err) == noSuchTable {
+				return refuseMissing(table)
+			}
 			if err != nil {
 				return fmt.Errorf("rights on %s: %w", table, err)
 			}
@@ -67,6 +70,10 @@ func (d *DB) checkRights(ctx context.Context, q sqlx.QueryerContext) error {
 		return refuseRights("UPDATE ("+strings.Join(missing, ", ")+")", "outbox")
 	}
 	return nil
+}
+
+func refuseMissing(table string) error {
+	return dialect.Refuse(dialect.ErrShape, "table %s is missing: run outboxd migrate up", table)
 }
 
 func refuseRights(right, table string) error {
