@@ -22,7 +22,7 @@ func mysqlEngine(name string) engine {
 		open:  func(o dialect.Options) (opened, error) { return mysql.Open(o) },
 		lease: 6 * time.Second, // InnoDB's lock time-outs are whole seconds
 		proxy: newMySQLProxy,
-		said:  statements{claimed: commits(toClient, mysqlClaim), load: mysqlLoad, settle: mysqlSettle},
+		said:  statements{claimed: commits(toClient, mysqlClaim), load: mysqlLoad, settle: mysqlSettle, watch: mysqlWatch},
 		words: strings.NewReplacer(
 			"{now}", "UTC_TIMESTAMP(6)", "{hour}", "INTERVAL 1 HOUR", "{second}", "INTERVAL 1 SECOND",
 			"{long ago}", "'1970-01-02 00:00:00'", "{not due}", "'9999-12-31'", "{unknown}", "(unknown_since > '1000-01-01')",

@@ -21,7 +21,7 @@ func postgresEngine() engine {
 		name: "postgres", helper: outbox.Postgres, driver: "postgres", empty: emptyPostgres,
 		open:  func(o dialect.Options) (opened, error) { return postgres.Open(o) },
 		lease: time.Second, proxy: newPostgresProxy,
-		said: statements{claimed: claims, load: loadStatement, settle: settleStatement},
+		said: statements{claimed: claims, load: loadStatement, settle: settleStatement, watch: watchStatement},
 		words: strings.NewReplacer(
 			"{now}", "clock_timestamp()", "{hour}", "interval '1 hour'", "{second}", "interval '1 second'",
 			"{long ago}", "'1970-01-02 00:00:00+00'", "{not due}", "NULL", "{unknown}", "(unknown_since IS NOT NULL)",

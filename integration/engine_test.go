@@ -31,6 +31,7 @@ type statements struct {
 	claimed func(part) bool // the answer to a claim that brought messages: not the check of its plan, not a look in vain
 	load    string
 	settle  string
+	watch   string // the look at the leases
 }
 
 func engines() []engine {

@@ -25,6 +25,7 @@ const (
 	mysqlClaim  = `INSERT INTO \S*outbox_lease`
 	mysqlLoad   = `SELECT o.seq, o.id, COALESCE\(o.send_id`
 	mysqlSettle = `SET o.state = 'done'|SET o.state = s.state` // of done ones, and of all others
+	mysqlWatch  = `CONNECTION_ID\(\) AS session`
 )
 
 // Commands of the protocol that carry a statement. The driver closes a prepared one before it prepares another.

@@ -33,6 +33,7 @@ const (
 	renewStatement  = `UPDATE \S*outbox_lease SET renewed_at`
 	finishStatement = `DELETE FROM \S*outbox_lease`
 	takeStatement   = `UPDATE \S*outbox_lease SET relay`
+	watchStatement  = `FROM \(VALUES \(true\)\) AS answers`
 	moveStatement   = `SET state = 'pending', due_at = \(SELECT claimed_at`
 )
 
