@@ -91,6 +91,28 @@ func TestInsertWaitsForNoClaim(t *testing.T) {
 	})
 }
 
+// TestLeasesWaitForNoClaim renews, finishes, watches and takes leases while a claim is open, whose lease row nobody may read
+// or lock yet.
+func TestLeasesWaitForNoClaim(t *testing.T) {
+	t.Parallel()
+	eachServer(t, func(t *testing.T, b backend) {
+		s, other := b.store("a"), b.store("b")
+		b.fill(t, orders, 4, 20)
+		kept, finished := claim(t, s, testQuota(1))[0].Lease, claim(t, s, testQuota(1))[0].Lease
+		openClaim(t, other, testLeaseID(), testQuota(1))
+		if lost, err := s.Renew(t.Context(), []relay.LeaseID{kept, finished, testLeaseID()}); err != nil || len(lost) != 1 {
+			t.Errorf("Renew lost %v, %v, want the lease that never was", lost, err)
+		}
+		if err := s.Finish(t.Context(), []relay.LeaseID{finished, testLeaseID()}); err != nil {
+			t.Errorf("Finish: %v", err)
+		}
+		reclaim(t, other, kept)
+		if leases := b.Leases(); len(leases) != 1 || leases[0].Relay != "b" {
+			t.Errorf("the leases are %+v, want one that b took", leases)
+		}
+	})
+}
+
 // insertAt inserts messages before, between and behind those that are there, in the order of the claim's index.
 func (b backend) insertAt(t testing.TB, isolation string) error {
 	conn, err := b.db.Connx(t.Context())
@@ -295,7 +317,7 @@ func TestSettlementsLockBySeq(t *testing.T) {
 			var group sync.WaitGroup
 			for _, given := range [][]relay.Settlement{settlements, reversed} {
 				group.Go(func() {
-					batch, err := dialect.NewBatch(given, func(r relay.Row) int64 { return r.Seq })
+					batch, err := sorted(given)
 					if err == nil {
 						_, err = doneWriter{writer{s}}.Write(t.Context(), batch)
 					}

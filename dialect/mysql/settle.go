@@ -73,7 +73,7 @@ STRAIGHT_JOIN /*schema.*/outbox o FORCE INDEX (PRIMARY) ON o.seq = s.seq`
 // parted again where their texts are long; so an error may leave some of them written. Asked for again, what is written is
 // passed over.
 func (s *Store) Settle(ctx context.Context, settlements []relay.Settlement) (unsettled []relay.Unsettled, err error) {
-	all, err := dialect.NewBatch(settlements, func(r relay.Row) int64 { return r.Seq })
+	all, err := sorted(settlements)
 	if err != nil {
 		return nil, err
 	}
@@ -91,6 +91,11 @@ func (s *Store) Settle(ctx context.Context, settlements []relay.Settlement) (uns
 		}
 	}
 	return unsettled, nil
+}
+
+// sorted puts the settlements in the order in which all relays lock rows.
+func sorted(settlements []relay.Settlement) (dialect.Batch, error) {
+	return dialect.NewBatch(settlements, func(r relay.Row) int64 { return r.Seq })
 }
 
 // partBytes bounds the texts of one statement. Escaped twice, for JSON and for SQL, each of their bytes may become seven:

@@ -96,7 +96,8 @@ func TestQueriesNameTheSchema(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		for _, word := range strings.FieldsFunc(rendered, func(r rune) bool { return strings.ContainsRune(" \n(),;", r) }) {
-			if strings.HasPrefix(word, "outbox") && !slices.Contains([]string{"outbox_due", "outbox_id_key"}, word) {
+			table, _, column := strings.Cut(word, ".") // of a table that is named with its database elsewhere
+			if strings.HasPrefix(table, "outbox") && !column && !slices.Contains([]string{"outbox_due", "outbox_id_key"}, table) {
 				t.Errorf("%s names %s without its database", name, word)
 			}
 		}
