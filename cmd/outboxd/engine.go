@@ -16,6 +16,7 @@ import (
 type database interface {
 	tables
 	inspector
+	auditor
 	Write(context.Context, ...outbox.Message) (ids []string, err error)
 	Store(relayName string, lease time.Duration) (dialect.Store, error)
 	Close() error

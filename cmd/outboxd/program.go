@@ -53,7 +53,7 @@ func (p *program) root() *cobra.Command {
 		return usagef("%s; see %s --help", err, cmd.CommandPath())
 	})
 	root.AddCommand(p.runCommand(), p.migrateCommand(), p.enqueueCommand(), p.listCommand(), p.getCommand(),
-		p.statusCommand(), p.configCommand(), p.demoCommand(), p.versionCommand())
+		p.statusCommand(), p.auditCommand(), p.configCommand(), p.demoCommand(), p.versionCommand())
 	return root
 }
 
