@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -104,24 +105,26 @@ func write(t *testing.T, application *sql.DB, writers int, stop <-chan struct{})
 func expectOnce(t *testing.T, senders []*process, n int) {
 	t.Helper()
 	by := map[string]int{}
-	var shares []int
+	shares := make([]int, len(senders))
 	for i, sender := range senders {
-		lines := strings.Split(strings.TrimSpace(sender.stdout.String()), "\n")
-		for _, line := range lines {
+		for line := range strings.Lines(sender.stdout.String()) {
 			var message struct{ ID string }
 			if err := json.Unmarshal([]byte(line), &message); err != nil {
 				t.Fatalf("relay %d wrote %q: %v", i, line, err)
 			}
 			if other, twice := by[message.ID]; twice {
-				t.Errorf("message %s was sent by relay %d and by %d", message.ID, other, i)
+				t.Fatalf("message %s was sent by relay %d and by %d", message.ID, other, i)
 			}
 			by[message.ID] = i
+			shares[i]++
 		}
-		shares = append(shares, len(lines))
 	}
 	t.Logf("%d messages, sent by %d relays: %v", n, len(senders), shares)
 	if len(by) != n {
 		t.Errorf("%d messages were sent, want %d", len(by), n)
+	}
+	if slices.Max(shares) == n {
+		t.Error("one relay sent them all: the others found nothing beside it")
 	}
 }
 
