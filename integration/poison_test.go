@@ -31,7 +31,7 @@ func poison(t *testing.T, e engine) {
 	for kills < 5 {
 		held := broker.hold(deadly)
 		p := s.relay(t, "restarted", at{s.url, broker.address()})
-		eventually(t, patience, func() error {
+		eventually(t, 5*patience, func() error { // those that lapsed twice beside it go before it, one by one
 			select {
 			case <-held.caught:
 				return nil

@@ -5,31 +5,37 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/lib/pq"
 
 	"github.com/outboxd/outboxd/outbox"
 )
 
-// withRoles gives a database the shipped roles, as an operator does: with psql.
+// withRoles gives a database the shipped roles.
+func (e engine) withRoles(t *testing.T) *database {
+	t.Helper()
+	if e.driver == "postgres" {
+		return withRoles(t)
+	}
+	return e.database(t)
+}
+
+// withRoles is that on PostgreSQL, as an operator does it: with psql.
 func withRoles(t *testing.T) *database {
 	t.Helper()
 	if _, err := exec.LookPath("psql"); err != nil {
 		t.Skip("psql is not installed, and gives the roles their rights")
 	}
 	d := newDatabase(t)
-	script, stderr, code := outboxd(t, nil, "migrate", "print", "--script", "roles")
-	if code != 0 {
-		t.Fatal(stderr)
-	}
 	cmd := exec.CommandContext(t.Context(), "psql", "--no-psqlrc", "--quiet", "--set", "ON_ERROR_STOP=1", d.url)
-	cmd.Stdin = strings.NewReader(script)
+	cmd.Stdin = strings.NewReader(d.rolesScript(t))
 	cmd.Env = environment(nil)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("roles.sql: %v\n%s", err, out)
@@ -37,13 +43,47 @@ func withRoles(t *testing.T) *database {
 	return d
 }
 
-// as makes a login role that is a member of a shipped one, and returns the database's URL for it.
+func (d *database) rolesScript(t *testing.T) string {
+	t.Helper()
+	script, stderr, code := outboxd(t, d.env(), "migrate", "print", "--script", "roles")
+	if code != 0 {
+		t.Fatal(stderr)
+	}
+	return script
+}
+
+// as makes a user with the rights of a shipped role, and returns the database's URL for it.
 func (d *database) as(t *testing.T, role string) string {
 	t.Helper()
 	name := unique("outboxd_test")
-	d.exec(t, "CREATE ROLE "+name+" LOGIN PASSWORD '"+secret+"' IN ROLE outbox_"+role)
-	t.Cleanup(func() { onServer(t, os.Getenv("OUTBOXD_TEST_POSTGRES_URL"), "DROP ROLE "+name) })
+	server := need(t, d.variable())
+	if d.driver == "postgres" {
+		d.exec(t, "CREATE ROLE "+name+" LOGIN PASSWORD '"+secret+"' IN ROLE outbox_"+role)
+		t.Cleanup(func() { onServer(t, server, "DROP ROLE "+name) })
+	} else {
+		d.exec(t, "CREATE USER "+name+" IDENTIFIED BY '"+secret+"'")
+		t.Cleanup(func() { onMySQL(t, server, "DROP USER "+name) })
+		for _, grant := range d.grantsTo(t, "outbox_"+role) {
+			d.exec(t, grant+" TO "+name)
+		}
+	}
 	return rewrite(t, d.url, func(u *url.URL) { u.User = url.UserPassword(name, secret) })
+}
+
+// grantsTo are the grants to a role of MySQL. The tests grant them to users, since a role belongs to the whole server and
+// keeps rights on tables that are gone.
+func (d *database) grantsTo(t *testing.T, role string) (grants []string) {
+	t.Helper()
+	for _, statement := range strings.Split(d.rolesScript(t), ";\n") {
+		grant, to, found := strings.Cut(statement, " TO ")
+		if found && slices.Contains(strings.Split(strings.TrimSpace(to), ", "), role) {
+			grants = append(grants, grant)
+		}
+	}
+	if len(grants) == 0 {
+		t.Fatalf("roles.sql grants nothing to %s", role)
+	}
+	return grants
 }
 
 // TestApplicationRole: the application writes, with RETURNING, ON CONFLICT and the Go helper, and learns what became of
@@ -104,12 +144,15 @@ func TestApplicationRole(t *testing.T) {
 // TestRelayRole: the shipped role of the relay suffices for all that a relay does: claims, outcomes of every kind, lapses,
 // orphans and its farewell. Another role does not, and is told so at the start; what only looks does with less.
 func TestRelayRole(t *testing.T) {
-	t.Parallel()
-	d := withRoles(t)
+	onServers(t, relayRole)
+}
+
+func relayRole(t *testing.T, e engine) {
+	d := e.withRoles(t)
 	env := []string{"OUTBOXD_DATABASE_URL=" + d.as(t, "relay")}
 	broker, topic := newKafkaProxy(t), newTopic(t, 1)
 	config := `
-relay: {name: %s, lease: 2s}
+relay: {name: %s, lease: ` + e.leaseOf(2*time.Second).String() + `}
 http: {listen: "off"}
 destinations: {broker: {kafka: {brokers: [%q], topic: %q}, timeout: 1s}}
 routes: [{match: "*", to: broker}]
@@ -121,7 +164,7 @@ routes: [{match: "*", to: broker}]
 	killed.kill(t)
 	acknowledgement.release()
 	d.insert(t, 2, "lost")
-	d.exec(t, "UPDATE outbox SET state = 'in_flight', due_at = NULL WHERE type = 'lost'")
+	d.exec(t, "UPDATE outbox SET state = 'in_flight', due_at = {not due} WHERE type = 'lost'")
 	d.exec(t, `INSERT INTO outbox (type, headers) VALUES ('refused', '{"a": 1}')`)
 
 	unanswered := broker.hold(responses("Produce"))
@@ -151,8 +194,8 @@ routes: [{match: "*", to: broker}]
 		t.Errorf("it may not do all that it does:\n%s", log)
 	}
 
-	_, stderr, code := outboxd(t, reader, "run", "--config", configFile(t, plainConfig))
-	told := regexp.MustCompile(`^outboxd: role "\w+" may not [A-Z, ]+ on table outbox\w*: GRANT outbox_relay TO it, as roles.sql makes it$`)
+	_, stderr, code := outboxd(t, reader, "run", "--config", configFile(t, e.plainConfig()))
+	told := regexp.MustCompile(`^outboxd: (role "\w+"|the user) may not [A-Z, ]+ on table outbox\w*: GRANT outbox_relay TO it, as roles.sql makes it`)
 	if code != 9 || !told.MatchString(lastLine(stderr)) || strings.Contains(stderr, secret) {
 		t.Errorf("a reader runs a relay: exit code %d, want 9\n%s", code, stderr)
 	}
