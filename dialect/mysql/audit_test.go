@@ -2,6 +2,8 @@ package mysql
 
 import (
 	"fmt"
+	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -249,6 +251,40 @@ func TestAuditsInAnySession(t *testing.T) {
 			}
 			if err := conn.Close(); err != nil {
 				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// The audits run as they are in the client, where the message is a variable.
+func TestAuditsRunInClient(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, server testServer) {
+		client, err := exec.LookPath("mariadb")
+		if err != nil {
+			if os.Getenv("CI") == "true" {
+				t.Fatal("the client mariadb is not installed")
+			}
+			t.Skip("the client mariadb is not installed")
+		}
+		d := server.newDatabase(t)
+		d.exec(t, knownState+auditState)
+		all, err := d.connect(t, dialect.Options{}).Audits()
+		if err != nil {
+			t.Fatal(err)
+		}
+		config, err := parseURL(server.url, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		host, port, _ := strings.Cut(config.Addr, ":")
+		for _, a := range all {
+			text := "SET @outbox_id = '00000000-0000-7000-8000-000000000008';\n" + a.SQL
+			cmd := exec.CommandContext(t.Context(), client, "--no-defaults", "--user=root", "--host="+host, "--port="+port, d.schema)
+			cmd.Stdin = strings.NewReader(text)
+			out, err := cmd.CombinedOutput()
+			if lines := strings.Count(string(out), "\n"); err != nil || lines < 2 || a.Name == dialect.AuditOfOne && lines != 2 {
+				t.Errorf("%s: %v: %s", a.Name, err, out)
 			}
 		}
 	})

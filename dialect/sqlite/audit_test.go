@@ -2,6 +2,8 @@ package sqlite
 
 import (
 	"fmt"
+	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -185,5 +187,43 @@ func TestAuditOnlyReads(t *testing.T) {
 	}
 	if answer := ask(t, db, "oldest_due", ""); len(answer.Rows) != 0 {
 		t.Errorf("an INSERT went through: %v", answer)
+	}
+}
+
+// The audits run as they are in the shell, where the message is a parameter.
+func TestAuditsRunInShell(t *testing.T) {
+	t.Parallel()
+	shell, err := exec.LookPath("sqlite3")
+	if err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("sqlite3 is not installed")
+		}
+		t.Skip("sqlite3 is not installed")
+	}
+	f := newFile(t)
+	f.exec(t, knownState)
+	f.exec(t, auditState)
+	all, err := f.open(t, dialect.Options{}).Audits()
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(text string) string {
+		cmd := exec.CommandContext(t.Context(), shell, "-bail", "-readonly", f.path)
+		cmd.Stdin = strings.NewReader(text)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("sqlite3: %v\n%s", err, out)
+		}
+		return string(out)
+	}
+	for _, a := range all {
+		if out := run(a.SQL); out == "" {
+			t.Errorf("%s prints nothing", a.Name)
+		}
+		if a.Name == dialect.AuditOfOne {
+			if out := run(`.parameter set @outbox_id "'m-8'"` + "\n" + a.SQL); strings.Count(out, "\n") != 1 || !strings.HasPrefix(out, "m-8|") {
+				t.Errorf("attempts of 8: %s", out)
+			}
+		}
 	}
 }
