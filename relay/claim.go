@@ -27,8 +27,11 @@ type claimer struct {
 }
 
 // run claims until ctx ends: at once after a full batch, within milliseconds while there is work, and down to four times
-// a second while there is none. With Once it also ends when nothing is left.
+// a second while there is none. Before its first claim it knows what is paused. With Once it also ends when nothing is left.
 func (c *claimer) run(ctx context.Context) {
+	for wait := firstRepeat; ctx.Err() == nil && c.steerOnce(ctx) != nil; wait = min(2*wait, lastRepeat) {
+		sleep(ctx, wait)
+	}
 	for ctx.Err() == nil {
 		c.ticks.mark("claim")
 		got, full, err := c.round(ctx)
@@ -135,7 +138,7 @@ func (c *claimer) ask(ctx context.Context, id LeaseID, asked time.Time, quotas [
 // finished tells, with Once, whether nothing that may be claimed is due or in flight: after a quiet round and a fresh look
 // for new routing keys, nothing is seen to wait. An open breaker is given its first probes.
 func (c *claimer) finished(ctx context.Context, got int) bool {
-	if got > 0 || c.leases.busy() {
+	if got > 0 || c.leases.busy() || !c.idle.Load() {
 		c.quiet = false
 		return false
 	}
@@ -145,7 +148,7 @@ func (c *claimer) finished(ctx context.Context, got int) bool {
 	}
 	var keys []string
 	for key, l := range c.lanes {
-		if !l.dest.away(key) {
+		if !l.dest.away(key) && !c.pauses.lane(l.dest.Name, key) {
 			keys = append(keys, key)
 		}
 	}

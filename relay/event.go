@@ -11,7 +11,7 @@ const (
 	EventSend   EventKind = "send"   // a send to Destination came to Outcome after Took
 	EventSettle EventKind = "settle" // Count settlements were written in Took
 	EventFinal  EventKind = "final"  // a message became State, with Reason where it failed, Age after it was created
-	EventTurned EventKind = "turned" // admit sent a message back; Class is no_policy
+	EventTurned EventKind = "turned" // admit sent a message back; Class is no_policy or paused
 	EventLost   EventKind = "lost"   // a settlement found its message under another lease
 	EventLapse  EventKind = "lapse"  // Count messages were taken back from a dead lease of Relay
 )
@@ -35,7 +35,7 @@ type Event struct {
 // Snapshot is how the relay is at one moment, for health checks and gauges.
 type Snapshot struct {
 	DatabaseSeen time.Time            // when the database last answered; zero: never
-	Ticks        map[string]time.Time // when each loop (claim, renew, reclaim, discover, beat) last went round
+	Ticks        map[string]time.Time // when each loop (claim, renew, reclaim, discover, beat, steer, operate) last went round
 	Destinations []DestinationState
 }
 

@@ -74,14 +74,14 @@ type Pause struct {
 	Left      time.Duration // else: by the database's clock; 0 or less: its time is over
 }
 
-// pauses are those in force, as far as this relay knows. Its zero value is none.
+// pauses are those in force, as far as this relay knows. Its zero value is none. Safe for concurrent use.
 type pauses struct {
 	mu     sync.RWMutex
 	active map[Target]time.Time // until when; zero: without an end
 }
 
-// set takes what the database told at that moment.
-func (p *pauses) set(told []Pause, now time.Time) {
+// set takes what the database told at that moment, and tells what is new of it and what is not there any more.
+func (p *pauses) set(told []Pause, now time.Time) (begun, ended []Target) {
 	active := make(map[Target]time.Time, len(told))
 	for _, t := range told {
 		if t.Endless {
@@ -92,7 +92,19 @@ func (p *pauses) set(told []Pause, now time.Time) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	begun, ended = without(active, p.active), without(p.active, active)
 	p.active = active
+	return begun, ended
+}
+
+// without returns the targets of one that are not in the other.
+func without(one, other map[Target]time.Time) (targets []Target) {
+	for t := range one {
+		if _, ok := other[t]; !ok {
+			targets = append(targets, t)
+		}
+	}
+	return targets
 }
 
 // lane tells that nothing of a routing key may be claimed or sent to a destination.

@@ -21,6 +21,7 @@ type Relay struct {
 	log          *slog.Logger
 	destinations []*destination
 	known        known
+	pauses       pauses
 	leases       *leases
 	settler      *settler
 
@@ -31,6 +32,7 @@ type Relay struct {
 	movers  sync.WaitGroup // leases being reclaimed
 	lapsed  atomic.Int64   // messages that lapsed before and are open here
 	wake    chan struct{}  // a destination has room again
+	idle    atomic.Bool    // no operation is left for this relay to work at
 
 	seen   instant // when the database last answered
 	faults faults
@@ -75,7 +77,7 @@ func (r *Relay) Run(ctx context.Context) {
 		writers.Go(func() { r.settler.run(keeping) })
 	}
 	var workers sync.WaitGroup
-	for _, loop := range []func(context.Context){r.reclaim, r.orphans, r.discover} {
+	for _, loop := range []func(context.Context){r.reclaim, r.orphans, r.discover, r.steer, r.operate} {
 		workers.Go(func() { loop(working) })
 	}
 	(&claimer{Relay: r, asked: map[turn]string{}}).run(working) // until the stop, or with Once until nothing is left

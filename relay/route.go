@@ -124,11 +124,11 @@ func (r *Relay) destination(name string) *destination {
 	return r.destinations[i]
 }
 
-// keysOf returns the routing keys of a destination, sorted.
+// keysOf returns the routing keys of a destination that are not paused, sorted.
 func (c *claimer) keysOf(d *destination) []string {
 	var keys []string
 	for key, l := range c.lanes {
-		if l.dest == d {
+		if l.dest == d && !c.pauses.lane(d.Name, key) {
 			keys = append(keys, key)
 		}
 	}
@@ -140,7 +140,7 @@ func (c *claimer) keysOf(d *destination) []string {
 func (c *claimer) roomy() []string {
 	var keys []string
 	for key, l := range c.lanes {
-		if _, room := l.dest.room(key); room > 0 {
+		if _, room := l.dest.room(key); room > 0 && !c.pauses.lane(l.dest.Name, key) {
 			keys = append(keys, key)
 		}
 	}

@@ -18,7 +18,7 @@ func operationTexts() dialect.OperationTexts {
 	return dialect.OperationTexts{
 		Open: textOpen, Lock: textLock, Advance: textAdvance,
 		Corrections: func(operation string) dialect.Walk {
-			return dialect.Walk{Query: walkCorrections, Args: []any{operation}, Start: []string{"0"}}
+			return dialect.Walk{Query: walkCorrections, Args: []any{operation}, Start: []string{lowestSeq}, Order: "seq"}
 		},
 		Candidates: textCandidates, LockCandidates: textCandidates + ` FOR UPDATE SKIP LOCKED`,
 		Keys: func(messages []relay.Candidate) any {
@@ -50,9 +50,9 @@ const textAdvance = `
 UPDATE /*schema.*/outbox_operation SET progress = ?, affected = ?, detail = ?, applier = ?, applied_at = IF(?, UTC_TIMESTAMP(6), NULL)
 WHERE id = ?`
 
-const walkCorrections = `SELECT ` + dialect.ListedFields + `, created_at AS at, JSON_ARRAY(CAST(seq AS CHAR)) AS place
-FROM (SELECT o.* FROM /*schema.*/outbox_correction c JOIN /*schema.*/outbox o ON o.id = c.id WHERE c.operation_id = ?) corrected
-WHERE seq > CAST(? AS SIGNED) ORDER BY seq LIMIT ?`
+const walkCorrections = walked + seqPlace + `/*schema.*/outbox_correction c
+STRAIGHT_JOIN /*schema.*/outbox o FORCE INDEX (outbox_id_key) ON o.id = c.id
+WHERE c.operation_id = CONVERT(? USING ascii) COLLATE ascii_bin AND o.seq > CAST(? AS SIGNED) ORDER BY o.seq LIMIT ?`
 
 const textCandidates = `
 SELECT id, seq, routing_key, state, COALESCE(reason, '') AS reason, COALESCE(error_class, '') AS error_class, lease_id,
