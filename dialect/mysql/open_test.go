@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
 	"github.com/jmoiron/sqlx"
 
 	"github.com/outboxd/outboxd/dialect"
@@ -247,4 +248,37 @@ func speak(t *testing.T, text string) string {
 		}
 	}()
 	return listener.Addr().String()
+}
+
+// MySQL makes itself a certificate: it is taken where the URL asks for no more than encryption, and refused where it is to
+// be trusted. MariaDB has none before version 11.4, and is told of.
+func TestTLS(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s testServer) {
+		d := s.newSchema(t)
+		url := d.url
+		for mode, c := range map[string]struct {
+			class dialect.Class
+			says  string
+		}{
+			"disable": {"", ""}, "prefer": {"", "TLS"}, "require": {"", "TLS"}, "verify-ca": {dialect.Login, "not trusted"}, "verify-full": {dialect.Login, "not trusted"},
+		} {
+			d.url = url + "?sslmode=" + mode
+			db := d.connect(t, dialect.Options{})
+			_, err := db.CheckSchema(t.Context())
+			if err != nil && errors.Is(err, mysql.ErrNoTLS) && s.name == "MariaDB" && strings.Contains(err.Error(), "sslmode=disable") {
+				continue
+			}
+			if dialect.ClassOf(err) != c.class || err != nil && !strings.Contains(err.Error(), c.says) {
+				t.Errorf("sslmode=%s: %v, want class %q and %q", mode, err, c.class, c.says)
+			}
+			if err != nil || s.name == "MariaDB" {
+				continue
+			}
+			var name, cipher string
+			if err := db.keep.QueryRow("SHOW STATUS LIKE 'Ssl_cipher'").Scan(&name, &cipher); err != nil || (cipher != "") != (c.says == "TLS") {
+				t.Errorf("sslmode=%s: the cipher is %q, %v", mode, cipher, err)
+			}
+		}
+	})
 }
