@@ -247,10 +247,9 @@ func after(v, before visit) string {
 // sayWhatIsKept says how to look at it, and how to take it away.
 func (s *story) sayWhatIsKept(folder, config string) {
 	s.page.title("Kept")
-	for _, command := range []string{"status", "list", "get " + s.ids[killed] + " --attempts"} {
+	for _, command := range []string{"status", "list", "get " + s.ids[killed] + " --attempts", "audit", "audit operations"} {
 		s.page.line("look", "outboxd %s -c %s", command, config)
 	}
-	s.page.line("look", "the queries of sql/%s/audit, in the source", s.place.engine)
 	if s.place.schema != "" {
 		s.page.line("remove", "%s;", s.tables.dropStatement())
 	}
