@@ -3,6 +3,7 @@ package mysql
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/go-sql-driver/mysql"
 
@@ -17,6 +18,9 @@ const (
 	noSuchTable     = 1146
 	noSuchDatabase  = 1049
 )
+
+// wrongBinlog is the mend of a server on which nothing can be written.
+const wrongBinlog = "the server's binlog_format is STATEMENT, which cannot hold what outboxd writes: SET GLOBAL binlog_format = 'ROW', and in the server's configuration"
 
 // meaning is what some codes have in common.
 type meaning struct {
@@ -51,6 +55,7 @@ func meanings() []meaning {
 		{dialect.Duplicate, "the key exists already", []uint16{duplicateEntry, 1586}},
 		{dialect.Refused, "a constraint of the table refuses the row", []uint16{1048, 1216, 1364, 1452, 1906, 3105, 3819, 4025}},
 		{dialect.Refused, "the statement is larger than the server takes: raise max_allowed_packet", []uint16{1153, 1301}},
+		{dialect.Other, wrongBinlog, []uint16{1665}},
 		{dialect.Unreadable, "a value cannot be converted", []uint16{
 			1264, 1265, 1292, 1366, 1367, 1406, 1411, 1525, 1690, 3140, 3141, 3156, 4037, 4038,
 		}},
@@ -60,10 +65,8 @@ func meanings() []meaning {
 // fold gives the class and the words of a server's code.
 func fold(code uint16) (dialect.Class, string) {
 	for _, m := range meanings() {
-		for _, c := range m.codes {
-			if c == code {
-				return m.class, m.words
-			}
+		if slices.Contains(m.codes, code) {
+			return m.class, m.words
 		}
 	}
 	return dialect.Other, "the database refuses the statement"

@@ -27,7 +27,7 @@ func TestFold(t *testing.T) {
 		1146: dialect.Missing, 1054: dialect.Missing, 1176: dialect.Missing, 1062: dialect.Duplicate,
 		3819: dialect.Refused, 4025: dialect.Refused, 1048: dialect.Refused, 1153: dialect.Refused,
 		1366: dialect.Unreadable, 1292: dialect.Unreadable, 1406: dialect.Unreadable, 1264: dialect.Unreadable, 3141: dialect.Unreadable, 4038: dialect.Unreadable,
-		1064: dialect.Other, 9999: dialect.Other, 0: dialect.Other,
+		1064: dialect.Other, 1665: dialect.Other, 9999: dialect.Other, 0: dialect.Other,
 	}
 	for code, want := range cases {
 		if got, words := fold(code); got != want || words == "" {

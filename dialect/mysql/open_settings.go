@@ -83,7 +83,7 @@ func (s *settled) begin(ctx context.Context, conn driver.Conn) error {
 		driver.QueryerContext
 	})
 	if !ok {
-		return driver.ErrSkip
+		return errors.ErrUnsupported
 	}
 	for _, text := range s.settings {
 		if _, err := session.ExecContext(ctx, text, nil); err != nil {

@@ -46,7 +46,7 @@ func (d testDatabase) account(t *testing.T, role string) testDatabase {
 
 func TestRoles(t *testing.T) {
 	t.Parallel()
-	const ok, column, table = 0, 1143, 1142
+	const ok, denied, deniedColumn = 0, 1142, 1143 // The servers differ in which of the two they say.
 	cases := []struct {
 		role, query string
 		code        uint16
@@ -56,42 +56,42 @@ func TestRoles(t *testing.T) {
 		{"application", "INSERT INTO outbox (id, type) VALUES ('one', 'a')", duplicateEntry},
 		{"application", "INSERT INTO outbox (aggregatetype, aggregateid, type, content_type, schema_version, headers, traceparent, due_at, expires_at) VALUES ('o', '1', 'a', 'text/plain', 2, '{}', '00', UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))", ok},
 		{"application", "SELECT id, state, reason, result, created_at, due_at, expires_at, done_at, failed_at, resolved_at FROM outbox", ok},
-		{"application", "SELECT payload FROM outbox", column},
-		{"application", "INSERT INTO outbox (type, state) VALUES ('a', 'pending')", column},
-		{"application", "INSERT INTO outbox (type, attempts) VALUES ('a', 1)", column},
-		{"application", "INSERT INTO outbox (type, created_at) VALUES ('a', UTC_TIMESTAMP(6))", column},
-		{"application", "INSERT INTO outbox (type, seq) VALUES ('a', 7)", column},
-		{"application", "UPDATE outbox SET state = 'done'", table},
-		{"application", "DELETE FROM outbox", table},
-		{"application", "SELECT * FROM outbox_attempt", table},
+		{"application", "SELECT payload FROM outbox", denied},
+		{"application", "INSERT INTO outbox (type, state) VALUES ('a', 'pending')", denied},
+		{"application", "INSERT INTO outbox (type, attempts) VALUES ('a', 1)", denied},
+		{"application", "INSERT INTO outbox (type, created_at) VALUES ('a', UTC_TIMESTAMP(6))", denied},
+		{"application", "INSERT INTO outbox (type, seq) VALUES ('a', 7)", denied},
+		{"application", "UPDATE outbox SET state = 'done'", denied},
+		{"application", "DELETE FROM outbox", denied},
+		{"application", "SELECT * FROM outbox_attempt", denied},
 
 		{"reader", "SELECT id, headers, last_error, routing_key FROM outbox", ok},
 		{"reader", "SELECT * FROM outbox_lease", ok},
 		{"reader", "SELECT * FROM outbox_operation", ok},
 		{"reader", "SELECT operation_id, id FROM outbox_correction", ok},
-		{"reader", "SELECT payload FROM outbox", column},
-		{"reader", "SELECT old_payload FROM outbox_correction", column},
-		{"reader", "INSERT INTO outbox_operation (op, filter) VALUES ('cancel', '{}')", table},
+		{"reader", "SELECT payload FROM outbox", denied},
+		{"reader", "SELECT old_payload FROM outbox_correction", denied},
+		{"reader", "INSERT INTO outbox_operation (op, filter) VALUES ('cancel', '{}')", denied},
 
 		{"operator", "INSERT INTO outbox_operation (id, op, filter, note, dry_run) VALUES ('one', 'cancel', '{}', 'n', true)", ok},
-		{"operator", "INSERT INTO outbox_operation (op, filter, applied_at) VALUES ('cancel', '{}', UTC_TIMESTAMP(6))", column},
+		{"operator", "INSERT INTO outbox_operation (op, filter, applied_at) VALUES ('cancel', '{}', UTC_TIMESTAMP(6))", denied},
 		{"operator", "SELECT id FROM outbox", ok},
-		{"operator", "SELECT payload FROM outbox", column},
-		{"operator", "UPDATE outbox_operation SET applied_at = UTC_TIMESTAMP(6)", table},
-		{"operator", "INSERT INTO outbox_correction (operation_id, id) VALUES ('one', 'one')", table},
+		{"operator", "SELECT payload FROM outbox", denied},
+		{"operator", "UPDATE outbox_operation SET applied_at = UTC_TIMESTAMP(6)", denied},
+		{"operator", "INSERT INTO outbox_correction (operation_id, id) VALUES ('one', 'one')", denied},
 
 		{"corrector", "SELECT payload, state FROM outbox", ok},
 		{"corrector", "INSERT INTO outbox_correction (operation_id, id, payload) VALUES ('one', 'one', 'p')", ok},
 		{"corrector", "INSERT INTO outbox_operation (op, filter) VALUES ('correct', '{}')", ok},
-		{"corrector", "UPDATE outbox SET payload = 'x'", table},
+		{"corrector", "UPDATE outbox SET payload = 'x'", denied},
 
 		{"relay", "UPDATE outbox SET due_at = UTC_TIMESTAMP(6), lease_id = 1", ok},
-		{"relay", "UPDATE outbox SET id = 'two'", column},
-		{"relay", "UPDATE outbox SET headers = '{}'", column},
-		{"relay", "INSERT INTO outbox (type) VALUES ('a')", table},
+		{"relay", "UPDATE outbox SET id = 'two'", denied},
+		{"relay", "UPDATE outbox SET headers = '{}'", denied},
+		{"relay", "INSERT INTO outbox (type) VALUES ('a')", denied},
 		{"relay", "SELECT * FROM outbox FOR UPDATE SKIP LOCKED", ok},
-		{"relay", "INSERT INTO outbox_version (version, admits) VALUES (9, 9)", table},
-		{"relay", "CREATE TABLE mine (id integer)", table},
+		{"relay", "INSERT INTO outbox_version (version, admits) VALUES (9, 9)", denied},
+		{"relay", "CREATE TABLE mine (id integer)", denied},
 		{"relay", "DELETE FROM outbox", ok},
 
 		{"migrator", "ALTER TABLE outbox ADD later integer", ok},
@@ -106,7 +106,10 @@ func TestRoles(t *testing.T) {
 			}
 			_, err := accounts[c.role].Exec(c.query)
 			got := errorCode(err)
-			if refused := got == column || got == table; got != c.code && !(refused && (c.code == column || c.code == table)) {
+			if got == deniedColumn {
+				got = denied
+			}
+			if got != c.code {
 				t.Errorf("%s: %s: %v, want error %d", c.role, c.query, err, c.code)
 			}
 		}

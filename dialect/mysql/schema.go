@@ -160,7 +160,7 @@ func globals(ctx context.Context, q sqlx.QueryerContext) (map[string]string, err
 // level, and for the defaults, which the server knows not to be deterministic.
 func checkBinlog(variables map[string]string) error {
 	if variables["log_bin"] == "ON" && variables["binlog_format"] == "STATEMENT" {
-		return dialect.Refuse(dialect.ErrServer, "the server's binlog_format is STATEMENT, which cannot hold what outboxd writes: SET GLOBAL binlog_format = 'ROW', and in the server's configuration")
+		return dialect.Refuse(dialect.ErrServer, wrongBinlog)
 	}
 	return nil
 }
