@@ -122,7 +122,11 @@ func (o *Operator) advance(ctx context.Context, q sqlx.ExtContext, id string, s 
 	if err != nil {
 		return err
 	}
-	return o.Inspector.execOn(ctx, q, o.Inspector.Operations.Advance, string(progress), s.affected, string(detail), o.Relay, finished, id)
+	told := string(detail)
+	if told == "{}" {
+		told = ""
+	}
+	return o.Inspector.execOn(ctx, q, o.Inspector.Operations.Advance, string(progress), s.affected, told, o.Relay, finished, id)
 }
 
 // walk goes on where the operation is, and changes one page of messages.
@@ -149,10 +153,10 @@ func (o *Operator) walk(ctx context.Context, q sqlx.ExtContext, op relay.Operati
 	}
 	s.affected += changed
 	s.Place = next
-	if finished = next == nil || op.Order.Reached(s.affected); finished && next == nil && len(op.Order.IDs) > 0 {
+	if next == nil {
 		s.AddUnmatched(op, s.affected)
 	}
-	return finished, 0, nil
+	return next == nil || op.Order.Reached(s.affected), 0, nil
 }
 
 // change locks messages, lets judge decide, and does it, all of one verdict at once. It returns how many it changed.
@@ -221,8 +225,8 @@ func (i *Inspector) searchOf(op relay.Operation, limit int) search {
 	return search{f, w, limit, max(4*limit, 1000)}
 }
 
-// candidates reads messages as an operation sees them.
-func (i *Inspector) candidates(ctx context.Context, q sqlx.ExtContext, query, operation string, found []Listed) ([]relay.Candidate, error) {
+// candidates reads messages as an operation of that id sees them; nil: as one that is asked for now.
+func (i *Inspector) candidates(ctx context.Context, q sqlx.ExtContext, query string, operation any, found []Listed) ([]relay.Candidate, error) {
 	if len(found) == 0 {
 		return nil, nil
 	}

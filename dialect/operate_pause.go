@@ -2,8 +2,6 @@ package dialect
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"time"
 
@@ -117,31 +115,9 @@ func (o *Operator) resume(ctx context.Context, q sqlx.ExtContext, op relay.Opera
 
 // Ask implements relay.Operator.
 func (o *Operator) Ask(ctx context.Context, op relay.Operation) error {
-	err := o.Inspector.Ask(ctx, op)
+	_, err := o.Inspector.Ask(ctx, op)
 	if ClassOf(err) == Duplicate {
 		return nil
 	}
 	return err
-}
-
-// Ask inserts an operation, for a relay to apply. An error of class Duplicate says that there is one of its id.
-func (i *Inspector) Ask(ctx context.Context, op relay.Operation) error {
-	return i.Wrap("ask", i.Write(ctx, func(q sqlx.ExtContext) error { return i.ask(ctx, q, i.Operations.Ask, op) }))
-}
-
-func (i *Inspector) ask(ctx context.Context, q sqlx.ExtContext, statement string, op relay.Operation) error {
-	filter, err := op.Order.Text()
-	if err != nil {
-		return err
-	}
-	return i.execOn(ctx, q, statement, op.ID, string(op.Op), filter, op.Actor, op.Note, op.DryRun)
-}
-
-// newUUID is a random UUID (RFC 9562, version 4).
-func newUUID() string {
-	var id [16]byte
-	_, _ = rand.Read(id[:]) // never an error: crypto/rand
-	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80
-	h := hex.EncodeToString(id[:])
-	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }

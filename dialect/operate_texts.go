@@ -15,7 +15,7 @@ type OperationTexts struct {
 	// Lock locks an open operation, or passes over it: progress, affected and detail, '' and 0 for none, and now in
 	// microseconds since 1970. id.
 	Lock string
-	// Advance writes progress, affected, detail, applier, whether it is applied now. The same, and id.
+	// Advance writes progress, affected, detail ('' for none), applier, and whether it is applied now. The same, and id.
 	Advance string
 	// Corrections walks the messages of an operation's corrections by their key. id, as the first of Walk.Args.
 	Corrections func(operation string) Walk
@@ -41,6 +41,11 @@ type OperationTexts struct {
 
 	// Ask inserts id, op, filter, actor, note and dry_run; AskSoon the same, to be applied a second later.
 	Ask, AskSoon string
+	// AddCorrection inserts the id of the operation, that of the message, and what Body makes of the new payload.
+	AddCorrection string
+	Body          func(payload []byte) []any
+	// Get is type Operation, by id; List the same, the last one first. Whether only open ones, and how many at most.
+	Get, List string
 }
 
 // candidate is a relay.Candidate as a row.

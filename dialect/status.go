@@ -12,6 +12,7 @@ type Status struct {
 	Waiting  []Waits         `json:"waiting"`
 	Failed   []FailedCount   `json:"failed"` // unresolved ones
 	Breakers []BreakerStatus `json:"breakers"`
+	Pauses   []PauseStatus   `json:"pauses"`
 }
 
 // RelayStatus is a row of outbox_relay.
@@ -69,9 +70,18 @@ type BreakerStatus struct {
 	Age       Age    `json:"age"` // since its relay told so
 }
 
-// Status looks at relays, waiting and failed messages, and breakers.
+// PauseStatus is what somebody paused and nobody resumed.
+type PauseStatus struct {
+	Target    string `json:"target"` // everything, destination:NAME, routing_key:KEY, type:TYPE or type_version:VERSION@TYPE
+	Operation string `json:"operation"`
+	Actor     string `json:"actor"`
+	Note      string `json:"note"`
+	Left      *Age   `json:"left"` // nil: until somebody resumes it
+}
+
+// Status looks at relays, waiting and failed messages, breakers and pauses.
 func (i *Inspector) Status(ctx context.Context) (s Status, err error) {
-	if s.Relays, err = i.relays(ctx); err != nil {
+	if s.Relays, err = i.Relays(ctx); err != nil {
 		return s, err
 	}
 	if s.Waiting, err = i.Waiting(ctx); err != nil {
@@ -81,7 +91,10 @@ func (i *Inspector) Status(ctx context.Context) (s Status, err error) {
 	if err = i.selectAll(ctx, "status of failed messages", &s.Failed, i.Texts.Failed); err != nil {
 		return s, err
 	}
-	s.Breakers, err = i.breakers(ctx)
+	if s.Breakers, err = i.breakers(ctx); err != nil {
+		return s, err
+	}
+	s.Pauses, err = i.pauses(ctx)
 	return s, err
 }
 
@@ -91,7 +104,8 @@ func (i *Inspector) Waiting(ctx context.Context) ([]Waits, error) {
 	return waits, i.selectAll(ctx, "status of waiting messages", &waits, i.Texts.Waiting)
 }
 
-func (i *Inspector) relays(ctx context.Context) ([]RelayStatus, error) {
+// Relays tells which relays are alive, or were until they were last seen.
+func (i *Inspector) Relays(ctx context.Context) ([]RelayStatus, error) {
 	var found []struct {
 		RelayStatus
 		Served string
@@ -121,4 +135,20 @@ func (i *Inspector) breakers(ctx context.Context) ([]BreakerStatus, error) {
 		breakers = append(breakers, f.BreakerStatus)
 	}
 	return breakers, err
+}
+
+func (i *Inspector) pauses(ctx context.Context) ([]PauseStatus, error) {
+	var rows []pauseRow
+	err := i.selectAll(ctx, "pauses", &rows, i.Operations.Pauses)
+	pauses := make([]PauseStatus, 0, len(rows))
+	for _, r := range rows {
+		v, left := r.read()
+		p := PauseStatus{Target: r.Name, Operation: v.Operation, Actor: v.Actor, Note: v.Note}
+		if v.Until != nil {
+			left := Age(max(left, 0))
+			p.Left = &left
+		}
+		pauses = append(pauses, p)
+	}
+	return pauses, err
 }

@@ -105,6 +105,8 @@ func (o Order) checkMessages(op Op, note string) error {
 		return fmt.Errorf("destination, everything, for, indefinitely and ended are for pause and resume, not for %s", op)
 	case o.Filter.empty() && op != OpCorrect:
 		return errors.New("an empty filter would be all messages: name ids, a state, a type, a routing key or another field")
+	case len(o.IDs) > 0 && op == OpCorrect:
+		return errors.New("correct takes the ids of its messages from outbox_correction")
 	case len(o.IDs) > maxOrderIDs:
 		return fmt.Errorf("%d ids: at most %d for one operation", len(o.IDs), maxOrderIDs)
 	case o.State != "" && !slices.Contains(states, o.State):

@@ -17,6 +17,7 @@ type database interface {
 	tables
 	inspector
 	auditor
+	operator
 	Write(context.Context, ...outbox.Message) (ids []string, err error)
 	Store(relayName string, lease time.Duration) (dialect.Store, error)
 	Close() error

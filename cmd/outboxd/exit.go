@@ -13,6 +13,7 @@ const (
 	exitUsage         = 2
 	exitConfiguration = 3
 	exitNotFound      = 4
+	exitNoMatch       = 5 // with --require-match: nothing to change
 	exitDatabase      = 6 // unreachable, or its schema is wrong
 	exitPartly        = 8 // some of it was done
 	exitNotAllowed    = 9

@@ -40,7 +40,7 @@ func reason(w dialect.Waits, routes []relay.Route) string {
 	case !routed:
 		return "without a route"
 	case w.Why == dialect.Due:
-		return "due, since their destination does not take them"
+		return "due, since their destination is paused or does not take them"
 	case w.Why == dialect.Delayed:
 		return "delayed by the application"
 	case w.Why == dialect.Retrying:

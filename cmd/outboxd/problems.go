@@ -19,12 +19,7 @@ const (
 // last. routes may be empty: then nobody knows here which routing keys have one.
 func problemsOf(s dialect.Status, routes []routeConfig) []string {
 	list := []string{} // not nil: a list in JSON
-	alive := map[string]dialect.RelayStatus{}
-	for _, r := range s.Relays {
-		if time.Duration(r.SeenFor) < aliveFor {
-			alive[r.Name] = r
-		}
-	}
+	alive := aliveOf(s.Relays)
 	if len(alive) == 0 {
 		list = append(list, noRelay(s.Relays))
 	}
@@ -37,12 +32,30 @@ func problemsOf(s dialect.Status, routes []routeConfig) []string {
 			list = append(list, openBreaker(b, destination, key))
 		}
 	}
+	paused := map[string]bool{}
+	for _, p := range s.Pauses {
+		kind, key, _ := strings.Cut(p.Target, ":")
+		paused[kind], paused[kind+":"+key] = true, true
+		list = append(list, pausedBy(p))
+	}
 	for _, w := range s.Waiting {
-		if words := stuck(w, routes, len(alive) > 0 && !open[""] && !open[w.RoutingKey]); words != "" {
+		held := open[""] || open[w.RoutingKey] || paused["everything"] || paused["destination"] || paused["routing_key:"+w.RoutingKey]
+		if words := stuck(w, routes, len(alive) > 0 && !held); words != "" {
 			list = append(list, words)
 		}
 	}
 	return append(list, unresolved(s.Failed)...)
+}
+
+// aliveOf returns the relays that were seen lately, by name.
+func aliveOf(relays []dialect.RelayStatus) map[string]dialect.RelayStatus {
+	alive := map[string]dialect.RelayStatus{}
+	for _, r := range relays {
+		if time.Duration(r.SeenFor) < aliveFor {
+			alive[r.Name] = r
+		}
+	}
+	return alive
 }
 
 func noRelay(relays []dialect.RelayStatus) string {
@@ -84,8 +97,20 @@ func openBreaker(b dialect.BreakerStatus, destination, key string) string {
 	return words
 }
 
-// stuck tells of messages that wait for somebody. watched says that relays are alive and that no open breaker explains
-// messages that are due.
+// pausedBy tells of a pause, and of how to end it.
+func pausedBy(p dialect.PauseStatus) string {
+	words := p.Target + " is paused by " + p.Actor
+	if p.Note != "" {
+		words += " (" + p.Note + ")"
+	}
+	if p.Left == nil {
+		return words + " until outboxd resume"
+	}
+	return words + " for another " + p.Left.String() + ", or until outboxd resume"
+}
+
+// stuck tells of messages that wait for somebody. watched says that relays are alive and that neither an open breaker nor a
+// pause explains messages that are due.
 func stuck(w dialect.Waits, routes []routeConfig, watched bool) string {
 	what := messages(w.Messages, w.More) + " of routing key " + w.RoutingKey
 	unrouted := len(routes) > 0 && !slices.ContainsFunc(routes, func(r routeConfig) bool { return matches(r.Match, w.RoutingKey) })

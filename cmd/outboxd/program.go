@@ -53,7 +53,8 @@ func (p *program) root() *cobra.Command {
 		return usagef("%s; see %s --help", err, cmd.CommandPath())
 	})
 	root.AddCommand(p.runCommand(), p.migrateCommand(), p.enqueueCommand(), p.listCommand(), p.getCommand(),
-		p.statusCommand(), p.auditCommand(), p.configCommand(), p.demoCommand(), p.versionCommand())
+		p.statusCommand(), p.auditCommand(), p.replayCommand(), p.retryNowCommand(), p.correctCommand(), p.cancelCommand(),
+		p.resolveCommand(), p.pauseCommand(), p.resumeCommand(), p.operationsCommand(), p.configCommand(), p.demoCommand(), p.versionCommand())
 	return root
 }
 

@@ -84,6 +84,13 @@ type breakerRow struct {
 	LastError string `json:"last error"`
 }
 
+type pauseRow struct {
+	Target string `json:"paused"`
+	Actor  string `json:"by"`
+	Note   string `json:"note"`
+	Left   string `json:"for another"`
+}
+
 // print shows what is wrong, and then the tables that have something in them.
 func (r report) print(w io.Writer) error {
 	if len(r.Problems) == 0 {
@@ -111,7 +118,19 @@ func (r report) print(w io.Writer) error {
 	for _, s := range r.Breakers {
 		breakers = append(breakers, breakerRow{s.Name, s.Relay, s.State, s.LastError})
 	}
-	return firstError(section(w, relays), section(w, waits), section(w, failed), section(w, breakers))
+	var pauses []pauseRow
+	for _, s := range r.Pauses {
+		pauses = append(pauses, pauseRow{s.Target, s.Actor, s.Note, left(s.Left)})
+	}
+	return firstError(section(w, relays), section(w, pauses), section(w, waits), section(w, failed), section(w, breakers))
+}
+
+// left says how long a pause goes on.
+func left(d *dialect.Age) string {
+	if d == nil {
+		return "until it is resumed"
+	}
+	return d.String()
 }
 
 // section prints a table after an empty line, and nothing where it has no row.

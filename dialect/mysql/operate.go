@@ -31,7 +31,8 @@ func operationTexts() dialect.OperationTexts {
 		KeepPayload: textKeepPayload, Correct: textCorrect, Revive: textRevive,
 		Hasten: textHasten, Withdraw: textWithdraw, Resolve: textResolve,
 		Pauses: textPauses, Paused: textPaused, Pause: textPause, Resume: textResume,
-		Ask: textAsk, AskSoon: textAskSoon,
+		Ask: textAsk, AskSoon: textAskSoon, Get: textGetOperation, List: textListOperations,
+		AddCorrection: textAddCorrection, Body: func(payload []byte) []any { return []any{payload} },
 	}
 }
 
@@ -47,7 +48,7 @@ SELECT COALESCE(progress, '') AS progress, COALESCE(affected, 0) AS affected, CO
 FROM /*schema.*/outbox_operation WHERE id = ? AND applied_at IS NULL FOR UPDATE SKIP LOCKED`
 
 const textAdvance = `
-UPDATE /*schema.*/outbox_operation SET progress = ?, affected = ?, detail = ?, applier = ?, applied_at = IF(?, UTC_TIMESTAMP(6), NULL)
+UPDATE /*schema.*/outbox_operation SET progress = ?, affected = ?, detail = NULLIF(?, ''), applier = ?, applied_at = IF(?, UTC_TIMESTAMP(6), NULL)
 WHERE id = ?`
 
 const walkCorrections = walked + seqPlace + `/*schema.*/outbox_correction c
@@ -108,3 +109,12 @@ INSERT INTO /*schema.*/outbox_operation (id, op, filter, actor, note, dry_run) V
 const textAskSoon = `
 INSERT INTO /*schema.*/outbox_operation (id, op, filter, actor, note, dry_run, requested_at)
 VALUES (?, ?, ?, ?, NULLIF(?, ''), ?, UTC_TIMESTAMP(6) + INTERVAL 1 SECOND)`
+
+const textAddCorrection = `INSERT INTO /*schema.*/outbox_correction (operation_id, id, payload) VALUES (?, ?, ?)`
+
+const (
+	operationColumns = `SELECT id, op, filter, actor, note, dry_run, requested_at, applied_at, affected, detail, progress, applier
+FROM /*schema.*/outbox_operation `
+	textGetOperation   = operationColumns + `WHERE id = ?`
+	textListOperations = operationColumns + `WHERE applied_at IS NULL OR NOT ? ORDER BY requested_at DESC, id DESC LIMIT ?`
+)

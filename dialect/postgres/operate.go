@@ -1,6 +1,9 @@
 package postgres
 
 import (
+	"strings"
+	"unicode/utf8"
+
 	"github.com/lib/pq"
 
 	"github.com/outboxd/outboxd/dialect"
@@ -24,7 +27,14 @@ func operationTexts() dialect.OperationTexts {
 		KeepPayload: textKeepPayload, Correct: textCorrect, Revive: textRevive,
 		Hasten: textHasten, Withdraw: textWithdraw, Resolve: textResolve,
 		Pauses: textPauses, Paused: textPaused, Pause: textPause, Resume: textResume,
-		Ask: textAsk, AskSoon: textAskSoon,
+		Ask: textAsk, AskSoon: textAskSoon, Get: textGetOperation, List: textListOperations,
+		AddCorrection: textAddCorrection,
+		Body: func(payload []byte) []any {
+			if text := string(payload); utf8.ValidString(text) && !strings.Contains(text, "\x00") {
+				return []any{text, nil}
+			}
+			return []any{nil, payload}
+		},
 	}
 }
 
@@ -40,7 +50,7 @@ SELECT coalesce(progress, '') AS progress, coalesce(affected, 0) AS affected, co
 FROM /*schema.*/outbox_operation WHERE id = ?::uuid AND applied_at IS NULL FOR NO KEY UPDATE SKIP LOCKED`
 
 const textAdvance = `
-UPDATE /*schema.*/outbox_operation SET progress = ?::text, affected = ?::bigint, detail = ?::text, applier = ?::text,
+UPDATE /*schema.*/outbox_operation SET progress = ?::text, affected = ?::bigint, detail = nullif(?::text, ''), applier = ?::text,
   applied_at = CASE WHEN ?::boolean THEN clock_timestamp() END
 WHERE id = ?::uuid`
 
@@ -102,3 +112,13 @@ VALUES (?::uuid, ?::text, ?::text, ?::text, nullif(?::text, ''), ?::boolean)`
 const textAskSoon = `
 INSERT INTO /*schema.*/outbox_operation (id, op, filter, actor, note, dry_run, requested_at)
 VALUES (?::uuid, ?::text, ?::text, ?::text, nullif(?::text, ''), ?::boolean, clock_timestamp() + interval '1 second')`
+
+const textAddCorrection = `
+INSERT INTO /*schema.*/outbox_correction (operation_id, id, payload, payload_bytes) VALUES (?::uuid, ?::uuid, ?::text, ?::bytea)`
+
+const (
+	operationColumns = `SELECT id, op, filter, actor, note, dry_run, requested_at, applied_at, affected, detail, progress, applier
+FROM /*schema.*/outbox_operation `
+	textGetOperation   = operationColumns + `WHERE id = ?::uuid`
+	textListOperations = operationColumns + `WHERE applied_at IS NULL OR NOT ?::boolean ORDER BY requested_at DESC, id DESC LIMIT ?::int`
+)

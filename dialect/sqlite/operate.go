@@ -23,7 +23,8 @@ func operationTexts() dialect.OperationTexts {
 		KeepPayload: textKeepPayload, Correct: textCorrect, Revive: textRevive,
 		Hasten: textHasten, Withdraw: textWithdraw, Resolve: textResolve,
 		Pauses: textPauses, Paused: textPaused, Pause: textPause, Resume: textResume,
-		Ask: textAsk, AskSoon: textAskSoon,
+		Ask: textAsk, AskSoon: textAskSoon, Get: textGetOperation, List: textListOperations,
+		AddCorrection: textAddCorrection, Body: func(payload []byte) []any { return []any{payload} },
 	}
 }
 
@@ -37,7 +38,7 @@ SELECT coalesce(progress, '') AS progress, coalesce(affected, 0) AS affected, co
 FROM outbox_operation WHERE id = ? AND applied_at IS NULL`
 
 const textAdvance = `
-UPDATE outbox_operation SET progress = ?, affected = ?, detail = ?, applier = ?, applied_at = CASE WHEN ? THEN ` + sqlNow + ` END
+UPDATE outbox_operation SET progress = ?, affected = ?, detail = nullif(?, ''), applier = ?, applied_at = CASE WHEN ? THEN ` + sqlNow + ` END
 WHERE id = ?`
 
 const walkCorrections = walked + `json_array(CAST(seq AS TEXT)) AS place FROM outbox
@@ -95,3 +96,12 @@ INSERT INTO outbox_operation (id, op, filter, actor, note, dry_run) VALUES (?, ?
 const textAskSoon = `
 INSERT INTO outbox_operation (id, op, filter, actor, note, dry_run, requested_at)
 VALUES (?, ?, ?, ?, nullif(?, ''), ?, ` + sqlNow + ` + 1000000)`
+
+const textAddCorrection = `INSERT INTO outbox_correction (operation_id, id, payload) VALUES (?, ?, ?)`
+
+const (
+	operationColumns = `SELECT id, op, filter, actor, note, dry_run, requested_at, applied_at, affected, detail, progress, applier
+FROM outbox_operation `
+	textGetOperation   = operationColumns + `WHERE id = ?`
+	textListOperations = operationColumns + `WHERE applied_at IS NULL OR NOT ? ORDER BY requested_at DESC, id DESC LIMIT ?`
+)

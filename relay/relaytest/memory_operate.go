@@ -114,7 +114,7 @@ func (t *Table) operate(o *operation, judge func(relay.Candidate) relay.Verdict,
 	if len(page) > 0 {
 		o.Place = []string{strconv.FormatInt(page[len(page)-1].Seq, 10)}
 	}
-	if !more && len(o.Order.IDs) > 0 {
+	if !more {
 		o.AddUnmatched(o.Operation, o.affected)
 	}
 	return !more || o.Order.Reached(o.affected), 0
