@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -83,7 +84,7 @@ func wrongJSON(err error) error {
 	switch {
 	case errors.As(err, &kind):
 		return fmt.Errorf("%s in the filter has a value of the wrong kind", strings.TrimPrefix(kind.Field, "Filter."))
-	case errors.As(err, &syntax):
+	case errors.As(err, &syntax), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return errors.New("the filter is not one JSON object")
 	case strings.HasPrefix(text, "unknown field"):
 		return fmt.Errorf("%s in the filter: write ids, state, routing_key, type, schema_version, reason, error_class, key, since, until, "+

@@ -27,7 +27,7 @@ func operateCases() []storeCase {
 		{"every field of a filter narrows", operateFilters},
 		{"a limit ends it", operateLimit},
 		{"a rate makes it wait", operateRate},
-		{"pages of a thousand, by relays in turn", operatePages},
+		{"page by page, by relays in turn", operatePages},
 		{"a step that ends with its context changes nothing", operateEnded},
 		{"two operations change each message once", operateTwice},
 		{"what cannot be is applied with no effect, and says why", operateRefused},
@@ -92,6 +92,7 @@ func (s *suite) failed(seed Seed, outcome relay.Outcome) string {
 	return c.ID
 }
 
+// What a message can fail of.
 var (
 	exhausted = relay.Retry("http_5xx", "no")
 	rejected  = relay.Fail(relay.Rejected, "http_4xx", "no")
@@ -125,26 +126,25 @@ func replayEffect(s *suite) {
 }
 
 func replayKeys(s *suite) {
+	const ownKey = "00000000-0000-4000-8000-000000000001"
 	for name, c := range map[string]struct {
 		outcome relay.Outcome
-		more    string
-		fresh   bool
+		more    string // of the filter
+		key     string // the wire key before
+		fresh   bool   // it gets a new one
 	}{
-		"exhausted":                   {exhausted, ``, false},
-		"rejected":                    {rejected, ``, true},
-		"too large":                   {tooLarge, ``, true},
-		"a missing permission":        {forbidden, ``, false},
-		"rejected, the same key":      {rejected, `,"wire_key":"same"`, false},
-		"exhausted, a new key":        {exhausted, `,"wire_key":"new"`, true},
-		"exhausted under an own key":  {exhausted, ``, false},
-		"rejected under an own key":   {rejected, ``, true},
-		"unknown, the key as it was":  {unknown, ``, false},
-		"unknown, a new key by force": {unknown, `,"wire_key":"new","force":true`, true},
+		"exhausted":                   {exhausted, ``, "", false},
+		"rejected":                    {rejected, ``, "", true},
+		"too large":                   {tooLarge, ``, "", true},
+		"a missing permission":        {forbidden, ``, "", false},
+		"rejected, the same key":      {rejected, `,"wire_key":"same"`, "", false},
+		"exhausted, a new key":        {exhausted, `,"wire_key":"new"`, "", true},
+		"exhausted under an own key":  {exhausted, ``, ownKey, false},
+		"rejected under an own key":   {rejected, ``, ownKey, true},
+		"unknown, the key as it was":  {unknown, ``, "", false},
+		"unknown, a new key by force": {unknown, `,"wire_key":"new","force":true`, "", true},
 	} {
-		seed := Seed{}
-		if name[len(name)-3:] == "own" || len(name) > 4 && name[len(name)-7:] == "own key" {
-			seed.SendID = "00000000-0000-4000-8000-000000000001"
-		}
+		seed := Seed{SendID: c.key}
 		id := s.failed(seed, c.outcome)
 		s.apply(s.order(relay.OpReplay, fmt.Sprintf(`{"ids":[%q]%s}`, id, c.more)), 1, nil)
 		row := s.row(id)
@@ -358,7 +358,6 @@ func (s *suite) manyFailed(n int) []string {
 		settlements[i] = decide(rejected, nil)(c)
 	}
 	s.settle(settlements...)
-	s.states(relay.Failed, all...)
 	return all
 }
 
@@ -393,19 +392,19 @@ func operateRate(s *suite) {
 }
 
 func operatePages(s *suite) {
-	all := s.manyFailed(1200)
+	all := s.manyFailed(250)
 	o := s.order(relay.OpReplay, `{"state":"failed"}`)
 	b, affected := s.Store("b"), 0
 	for n, store := range []relay.Operator{s.a, b, s.a} {
-		step := s.step(store, o, 500)
-		if affected += step.Affected; step.Affected > 500 || step.Finished != (n == 2) {
+		step := s.step(store, o, 100)
+		if affected += step.Affected; step.Affected > 100 || step.Finished != (n == 2) {
 			s.Fatalf("step %d is %+v", n+1, step)
 		}
 		if row := s.Operation(o.ID); row.Affected != affected || row.Progress == "" || row.Applier != []string{"a", "b", "a"}[n] {
 			s.Fatalf("after step %d the operation is %+v, want %d affected", n+1, row, affected)
 		}
 	}
-	s.applied(o.ID, 1200, nil)
+	s.applied(o.ID, len(all), nil)
 	for _, r := range s.rows(all...) {
 		if r.State != relay.Pending || r.Replays != 1 {
 			s.Fatalf("a message is %+v", r)
@@ -429,7 +428,7 @@ func operateEnded(s *suite) {
 }
 
 func operateTwice(s *suite) {
-	all := s.manyFailed(700)
+	all := s.manyFailed(150)
 	first, second := s.order(relay.OpReplay, `{"state":"failed"}`), s.order(relay.OpReplay, `{"type":"order_paid"}`)
 	b := s.Store("b")
 	ended := map[string]bool{}
@@ -438,7 +437,7 @@ func operateTwice(s *suite) {
 			store relay.Operator
 			o     relay.Operation
 		}{{s.a, first}, {b, second}} {
-			if step := s.step(turn.store, turn.o, 100); step.Finished || step.Elsewhere {
+			if step := s.step(turn.store, turn.o, 20); step.Finished || step.Elsewhere {
 				ended[turn.o.ID] = true
 			}
 		}
