@@ -16,10 +16,10 @@ const sayMark = "child says: "
 
 // child runs one test of this package in a process of its own, on the same file. said gives the next line that it says, ""
 // at its end. It is killed at the end of the test.
-func (f testFile) child(t *testing.T, test string, settings ...string) (cmd *exec.Cmd, said func() string) {
+func (f testFile) child(t *testing.T, test string) (cmd *exec.Cmd, said func() string) {
 	t.Helper()
 	cmd = exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+test+"$", "-test.v")
-	cmd.Env = append(append(os.Environ(), childFile+"="+f.path), settings...)
+	cmd.Env = append(os.Environ(), childFile+"="+f.path)
 	cmd.Stderr = os.Stderr
 	if _, err := cmd.StdinPipe(); err != nil { // ends with this process
 		t.Fatal(err)

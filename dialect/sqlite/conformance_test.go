@@ -34,7 +34,7 @@ func (b backend) Store(name string) relay.Database { return b.store(name) }
 
 func (b backend) store(name string) *Store {
 	b.t.Helper()
-	const lease = 30 * time.Second
+	const lease = time.Hour // of which calls have a third
 	store, err := b.open(b.t, dialect.Options{Name: name, Lease: lease}).Store(name, lease)
 	if err != nil {
 		b.t.Fatal(err)
@@ -62,8 +62,8 @@ func (b backend) Insert(seeds ...relaytest.Seed) []string {
 	return ids
 }
 
-// seedColumns leaves out what is to have its default. Payloads go in as texts, blobs, and both in turn, as applications
-// write them.
+// seedColumns leaves out what is to have its default. Payloads of an even length go in as texts, others as blobs:
+// applications write both.
 func seedColumns(s relaytest.Seed) (columns, values []string, arguments []any) {
 	add := func(given bool, column, value string, argument any) {
 		if given {

@@ -28,10 +28,12 @@ func TestBadFiles(t *testing.T) {
 	}{
 		{"no file", func(string) error { return nil }, dialect.Login, "there is no file"},
 		{"a directory", func(path string) error { return os.Mkdir(path, 0o755) }, dialect.Login, "is a directory"},
-		{"no database", func(path string) error {
-			return os.WriteFile(path, []byte(strings.Repeat("What a shop sells. ", 100)), 0o644)
+		{
+			"no database", func(path string) error {
+				return os.WriteFile(path, []byte(strings.Repeat("What a shop sells. ", 100)), 0o644)
+			},
+			dialect.Login, "is no database of SQLite",
 		},
-			dialect.Login, "is no database of SQLite"},
 		{"half a database", func(path string) error { return os.WriteFile(path, good[:5000], 0o644) }, dialect.Away, "damaged"},
 	}
 	for _, c := range cases {
@@ -130,7 +132,7 @@ func TestFullFile(t *testing.T) {
 	t.Parallel()
 	f := newFile(t)
 	f.fill(t, orders, 200)
-	s := f.relayStore(t, "a", time.Minute)
+	s := f.relayStore(t, "a", time.Hour)
 	claims := claim(t, s, testQuota(200))
 	long := strings.Repeat("x", 2000)
 	settlements := make([]relay.Settlement, len(claims))
@@ -165,7 +167,7 @@ func TestReplacedFile(t *testing.T) {
 	f, other := newFile(t), newFile(t)
 	other.fill(t, "restored", 1)
 	restored := other.closed(t)
-	s := f.relayStore(t, "a", time.Minute)
+	s := f.relayStore(t, "a", time.Hour)
 	era := func() string {
 		t.Helper()
 		era, _, err := s.Watch(t.Context())

@@ -79,7 +79,7 @@ func (s *Store) Watch(ctx context.Context) (era string, leases []relay.Lease, er
 		return "", nil, err
 	}
 	for _, r := range rows {
-		r.Lease.Length = dialect.FromMicros(r.LengthMicros)
+		r.Length = dialect.FromMicros(r.LengthMicros)
 		leases = append(leases, r.Lease)
 	}
 	return era, leases, nil

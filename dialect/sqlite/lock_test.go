@@ -19,7 +19,10 @@ func TestLongWriter(t *testing.T) {
 	t.Parallel()
 	f := newFile(t)
 	f.fill(t, orders, 20)
-	s := f.relayStore(t, "a", 600*time.Millisecond) // waits a tenth of a second
+	s := f.relayStore(t, "a", time.Hour)
+	if _, err := s.db.writer.ExecContext(t.Context(), "PRAGMA busy_timeout = 50"); err != nil { // waits no longer
+		t.Fatal(err)
+	}
 	claims := claim(t, s, testQuota(10))
 	leases := []relay.LeaseID{claims[0].Lease}
 	unlock := f.lock(t)
@@ -83,7 +86,7 @@ func TestWaitsForTheWriter(t *testing.T) {
 	t.Parallel()
 	f := newFile(t)
 	f.fill(t, orders, 20)
-	s := f.relayStore(t, "a", time.Minute)
+	s := f.relayStore(t, "a", time.Hour)
 	unlock := f.lock(t)
 	errs := make(chan error, 2)
 	go func() {
@@ -118,9 +121,10 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 func TestOwnWritersDoNotCollide(t *testing.T) {
 	t.Parallel()
 	f := newFile(t)
-	f.fill(t, orders, 2000)
-	stores := []*Store{f.relayStore(t, "a", time.Minute), f.relayStore(t, "b", time.Minute)}
-	taken := make(chan int64, 2000)
+	const messages = 500
+	f.fill(t, orders, messages)
+	stores := []*Store{f.relayStore(t, "a", time.Hour), f.relayStore(t, "b", time.Hour)}
+	taken := make(chan int64, messages)
 	var group sync.WaitGroup
 	for _, s := range append(stores, stores...) {
 		group.Go(func() {
@@ -153,8 +157,8 @@ func TestOwnWritersDoNotCollide(t *testing.T) {
 		}
 		seen[seq] = true
 	}
-	if len(seen) != 2000 {
-		t.Errorf("%d messages were claimed, want 2000", len(seen))
+	if len(seen) != messages {
+		t.Errorf("%d messages were claimed, want %d", len(seen), messages)
 	}
 }
 
