@@ -245,7 +245,7 @@ func TestStatusEmpty(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text, err := json.Marshal(s); err != nil || string(text) != `{"relays":[],"waiting":[],"failed":[],"breakers":[]}` {
+	if text, err := json.Marshal(s); err != nil || string(text) != `{"relays":[],"waiting":[],"failed":[],"breakers":[],"pauses":[]}` {
 		t.Errorf("the status of an empty outbox is %s, %v", text, err)
 	}
 }
