@@ -100,7 +100,7 @@ func (w *watcher) look(d *DB) (era string, err error) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.file == nil || !os.SameFile(w.file, file) {
+	if w.file != nil && !os.SameFile(w.file, file) {
 		d.forget()
 		w.eras++
 	}
