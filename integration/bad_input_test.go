@@ -2,6 +2,7 @@ package integration
 
 import (
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -62,9 +63,33 @@ func TestBadInput(t *testing.T) {
 			code: 3, want: "outboxd: database: the database URL is not understood: write postgres://user:password@host:5432/database, " +
 				"and in the password %40 for @, %23 for #, %2F for /, %3F for ?, %25 for %, %20 for a blank",
 		},
+		"a password with a # in it, on MySQL": {
+			env:  []string{"OUTBOXD_RELAY_LEASE=6s", "OUTBOXD_DATABASE_URL=mysql://u:a#" + secret + "@127.0.0.1:1/d"},
+			code: 3, want: "outboxd: database: the database URL is not understood: write mysql://user:password@host:3306/database, " +
+				"and in the password %40 for @, %23 for #, %2F for /, %3F for ?, %25 for %, %20 for a blank",
+		},
 		"another database": {
+			env:  []string{"OUTBOXD_DATABASE_URL=sqlserver://u:" + secret + "@127.0.0.1:1/d"},
+			code: 3, want: "outboxd: database: the database URL begins with sqlserver: outboxd works on PostgreSQL, MySQL, MariaDB and SQLite",
+		},
+		"the URL of another language": {
+			env:  []string{"OUTBOXD_DATABASE_URL=jdbc:mysql://127.0.0.1:1/d?user=u&password=" + secret},
+			code: 3, want: "outboxd: database: the database URL is one of JDBC: write mysql://user:password@host:3306/database, " +
+				"with user and password before the host",
+		},
+		"the address of a driver": {
+			env:  []string{"OUTBOXD_DATABASE_URL=u:" + secret + "@tcp(127.0.0.1:1)/d"},
+			code: 3, want: "outboxd: database: the database URL is not understood: write postgres://user:password@host:5432/database, " +
+				"mysql://user:password@host:3306/database or sqlite:/path/to/file",
+		},
+		"a lease that InnoDB cannot have": {
 			env:  []string{"OUTBOXD_DATABASE_URL=mysql://u:" + secret + "@127.0.0.1:1/d"},
-			code: 3, want: "outboxd: database: the database URL begins with mysql: outboxd works on PostgreSQL only, with postgres://",
+			code: 3, want: "outboxd: database: the lease is too short for MySQL and MariaDB, whose lock time-outs are whole seconds: set it to 6s or more",
+		},
+		"a file that is not there": {
+			env:  []string{"OUTBOXD_DATABASE_URL=sqlite:/no/such/folder/outbox.db"},
+			code: 6, want: "outboxd: check the schema: there is no file /no/such/folder/outbox.db: check the database URL, " +
+				"or make the file with outboxd migrate up (SQLITE_CANTOPEN 14)",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -72,7 +97,7 @@ func TestBadInput(t *testing.T) {
 			file := configFile(t, orPlain(c.config))
 			env := append([]string{"OUTBOXD_DATABASE_URL=postgres://127.0.0.1:1/d"}, c.env...)
 			_, stderr, code := outboxd(t, env, "run", "--config", file)
-			got := strings.TrimSuffix(strings.ReplaceAll(stderr, file, "FILE"), "\n")
+			got := withoutLog(strings.ReplaceAll(stderr, file, "FILE"))
 			if code != c.code || got != c.want || strings.Contains(stderr, secret) {
 				t.Errorf("exit code %d, want %d; it says\n%s\nwant\n%s", code, c.code, got, c.want)
 			}
@@ -138,6 +163,14 @@ func answeringServer(t *testing.T, answer string) (address string) {
 		serving.Wait()
 	})
 	return listener.Addr().String()
+}
+
+// withoutLog is what a program says beside its log.
+func withoutLog(text string) string {
+	lines := slices.DeleteFunc(strings.Split(strings.TrimSuffix(text, "\n"), "\n"), func(line string) bool {
+		return strings.HasPrefix(line, `{"time":`)
+	})
+	return strings.Join(lines, "\n")
 }
 
 // lastLine is the line that a program ended with; those before it are its log.

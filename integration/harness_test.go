@@ -21,7 +21,7 @@ import (
 var scratch string
 
 // side by side, unless -parallel says otherwise: the tests wait for leases and clocks more than they compute.
-const parallel = "6"
+const parallel = "10"
 
 func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", parallel); err != nil {
