@@ -29,6 +29,7 @@ func mysqlEngine(name string) engine {
 			"{next year}", "(UTC_TIMESTAMP(6) + INTERVAL 1 YEAR)", "{last year}", "(UTC_TIMESTAMP(6) - INTERVAL 1 YEAR)",
 			"{last day}", "'9999-12-30 00:00:00'",
 			"{on outbox}", "",
+			"{moment}", "datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6))",
 			"{payload}", "coalesce(payload, '')",
 		),
 		odd: mysqlOddities(),

@@ -28,6 +28,7 @@ func postgresEngine() engine {
 			"{next year}", "(clock_timestamp() + interval '1 year')", "{last year}", "(clock_timestamp() - interval '1 year')",
 			"{last day}", "'9999-12-30 00:00:00+00'",
 			"{on outbox}", "ON outbox",
+			"{moment}", "timestamptz NOT NULL DEFAULT now()",
 			"{payload}", "coalesce(payload_bytes, convert_to(payload, 'UTF8'), '')",
 		),
 		odd: postgresOddities(),

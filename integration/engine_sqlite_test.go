@@ -25,6 +25,7 @@ func sqliteEngine() engine {
 			"{next year}", "("+now+" + 31536000000000)", "{last year}", "("+now+" - 31536000000000)",
 			"{last day}", "253402128000000000",
 			"{on outbox}", "",
+			"{moment}", "INTEGER NOT NULL DEFAULT 0",
 			"{payload}", "coalesce(payload, '')",
 		),
 		odd: sqliteOddities(),
