@@ -25,7 +25,7 @@ func Script(name, schema string) (string, error) {
 
 // lockMigrations lets one migrator at a time work on a database, for as long as its session lasts. The lock is one of the
 // whole server, and MySQL takes 64 characters as its name.
-const lockMigrations = `SELECT GET_LOCK(LEFT(CONCAT('outboxd migrate ', COALESCE(NULLIF(?, ''), DATABASE())), 64), 3600)`
+const lockMigrations = `SELECT GET_LOCK(LEFT(CONCAT('outboxd migrate ', ` + inDatabase + `), 64), 3600)`
 
 // Migrate brings the tables to the version of this outboxd and returns the files that it applied, none where there was
 // nothing to do. These servers commit every CREATE by itself, so a migrator that dies leaves an unfinished schema, with
@@ -83,7 +83,7 @@ func (d *DB) begin(ctx context.Context, conn *sqlx.Conn) error {
 	}
 	var exists bool
 	const look = `SELECT COUNT(*) > 0 FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = `
-	if err := conn.GetContext(ctx, &exists, look+d.database()); err != nil || exists {
+	if err := conn.GetContext(ctx, &exists, look+inDatabase, d.schema); err != nil || exists {
 		return err
 	}
 	quoted, err := quote(d.schema)

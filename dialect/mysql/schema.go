@@ -62,25 +62,16 @@ func (d *DB) readVersions(ctx context.Context, q sqlx.QueryerContext) (v version
 	case code != noSuchTable && code != noSuchDatabase:
 		return v, err
 	}
-	err = sqlx.GetContext(ctx, q, &v.outbox, `SELECT COUNT(*) > 0 FROM information_schema.TABLES WHERE TABLE_SCHEMA = `+d.database()+` AND TABLE_NAME = 'outbox'`)
+	err = sqlx.GetContext(ctx, q, &v.outbox, `SELECT COUNT(*) > 0 FROM information_schema.TABLES WHERE TABLE_SCHEMA = `+inDatabase+` AND TABLE_NAME = 'outbox'`, d.schema)
 	if v.outbox {
 		v.tables++
 	}
 	return v, err
 }
 
-// database is an expression for the name of the database that the tables are in.
-func (d *DB) database() string {
-	if d.schema == "" {
-		return "DATABASE()"
-	}
-	return literal(d.schema)
-}
-
-// literal writes a name as a text. There are no backslashes in it that would escape anything: sql_mode is ours.
-func literal(name string) string {
-	return "'" + strings.NewReplacer("'", "''", `\`, `\\`).Replace(name) + "'"
-}
+// inDatabase is an expression for the name of the database that the tables are in. Argument: its name, empty for the one in
+// use.
+const inDatabase = `COALESCE(NULLIF(?, ''), DATABASE())`
 
 // server is what the server says of itself.
 type server struct {

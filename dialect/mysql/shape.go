@@ -95,7 +95,7 @@ func (d *DB) checkColumns(ctx context.Context, q sqlx.QueryerContext, s server, 
 	err := sqlx.SelectContext(ctx, q, &found, `SELECT COLUMN_NAME AS name, CONCAT(DATA_TYPE,
 			IF(DATA_TYPE IN ('char', 'varchar'), CONCAT('(', CHARACTER_MAXIMUM_LENGTH, ')'), ''),
 			COALESCE(CONCAT('(', DATETIME_PRECISION, ')'), ''), COALESCE(CONCAT(' ', COLLATION_NAME), '')) AS type
-		FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = `+d.database()+` AND TABLE_NAME = ?`, table)
+		FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = `+inDatabase+` AND TABLE_NAME = ?`, d.schema, table)
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (d *DB) checkColumns(ctx context.Context, q sqlx.QueryerContext, s server, 
 func (d *DB) checkEngine(ctx context.Context, q sqlx.QueryerContext, table string) error {
 	var engine string
 	err := sqlx.GetContext(ctx, q, &engine, `SELECT COALESCE(ENGINE, TABLE_TYPE) FROM information_schema.TABLES
-		WHERE TABLE_SCHEMA = `+d.database()+` AND TABLE_NAME = ?`, table)
+		WHERE TABLE_SCHEMA = `+inDatabase+` AND TABLE_NAME = ?`, d.schema, table)
 	if err == nil && engine != "InnoDB" {
 		return dialect.Refuse(dialect.ErrShape, "table %s is %s and must be of the engine InnoDB: run ALTER TABLE %s ENGINE = InnoDB", table, engine, table)
 	}
@@ -135,7 +135,7 @@ func (d *DB) checkEngine(ctx context.Context, q sqlx.QueryerContext, table strin
 func (d *DB) checkConstraints(ctx context.Context, q sqlx.QueryerContext) error {
 	var due string
 	err := sqlx.GetContext(ctx, q, &due, `SELECT COALESCE(COLUMN_DEFAULT, '') FROM information_schema.COLUMNS
-		WHERE TABLE_SCHEMA = `+d.database()+` AND TABLE_NAME = 'outbox' AND COLUMN_NAME = 'due_at'`)
+		WHERE TABLE_SCHEMA = `+inDatabase+` AND TABLE_NAME = 'outbox' AND COLUMN_NAME = 'due_at'`, d.schema)
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func (d *DB) checkConstraints(ctx context.Context, q sqlx.QueryerContext) error 
 	}
 	var found []string
 	err = sqlx.SelectContext(ctx, q, &found, `SELECT CONSTRAINT_NAME FROM information_schema.TABLE_CONSTRAINTS
-		WHERE TABLE_SCHEMA = `+d.database()+` AND TABLE_NAME = 'outbox' AND CONSTRAINT_TYPE = 'CHECK' /*!80017 AND ENFORCED = 'YES' */`)
+		WHERE TABLE_SCHEMA = `+inDatabase+` AND TABLE_NAME = 'outbox' AND CONSTRAINT_TYPE = 'CHECK' /*!80017 AND ENFORCED = 'YES' */`, d.schema)
 	if err != nil {
 		return err
 	}
@@ -160,9 +160,9 @@ func (d *DB) checkIndexes(ctx context.Context, q sqlx.QueryerContext) error {
 	var found []struct{ Name, Definition string }
 	err := sqlx.SelectContext(ctx, q, &found, `SELECT INDEX_NAME AS name, CONCAT(IF(MIN(NON_UNIQUE) = 0, 'unique ', ''), '(',
 			GROUP_CONCAT(CONCAT(COLUMN_NAME, COALESCE(CONCAT('(', SUB_PART, ')'), '')) ORDER BY SEQ_IN_INDEX SEPARATOR ', '), ')') AS definition
-		FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = `+d.database()+` AND TABLE_NAME = 'outbox'
+		FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = `+inDatabase+` AND TABLE_NAME = 'outbox'
 			AND INDEX_TYPE = 'BTREE' /*!80017 AND IS_VISIBLE = 'YES' */ /*M!100600 AND IGNORED = 'NO' */
-		GROUP BY INDEX_NAME`)
+		GROUP BY INDEX_NAME`, d.schema)
 	if err != nil {
 		return err
 	}
