@@ -38,6 +38,7 @@ type visit struct {
 	order, attempt, status int // status 0: no answer was given
 	key, answer            string
 	came, ended            time.Time // ended: answered, cut, or left by the relay
+	charged                bool      // the work was done
 	repeat                 bool      // the key was seen before, and nothing was done
 }
 
@@ -87,6 +88,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	status, answer, repeat, err := r.charge(req.Context(), o, key)
+	r.worked(n, err == nil && !repeat && status == http.StatusOK)
 	switch {
 	case err != nil:
 		status, answer = http.StatusInternalServerError, "no database"
@@ -155,6 +157,12 @@ func (r *receiver) answered(n, status int, answer string, repeat bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.log[n].status, r.log[n].answer, r.log[n].repeat = status, answer, repeat
+}
+
+func (r *receiver) worked(n int, charged bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.log[n].charged = charged
 }
 
 func (r *receiver) left(n int) {

@@ -89,9 +89,13 @@ func (s *story) takeOrders(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	all, err := s.tables.count(ctx, "SELECT count(*) FROM {outbox}")
+	if err != nil {
+		return err
+	}
 	s.page.line("shop", "%d orders committed: %s", len(committed), strings.Join(committed, " "))
 	s.page.line("shop", "%d rolled back: %s", len(rolledBack), strings.Join(rolledBack, ", "))
-	s.page.line("outbox", "%d messages, all of them pending", waiting)
+	s.page.line("outbox", "%d messages, %d of them pending", all, waiting)
 	return nil
 }
 
@@ -111,7 +115,7 @@ func (s *story) notNow(ctx context.Context) error {
 		return err
 	}
 	for _, number := range []int{overloaded, cutOff, killed} {
-		if err := s.visited(ctx, number, 1); err != nil {
+		if err := s.visited(ctx, number, func(visit) bool { return true }); err != nil {
 			return err
 		}
 	}
@@ -139,7 +143,7 @@ func (s *story) relayKilled(ctx context.Context) error {
 	s.page.title("4  The relay is killed in the middle of a send")
 	s.page.say("Order 105 has been charged, its answer is on the way, and the relay gets a SIGKILL. Its claim was a lease\n" +
 		"that it has to renew; as nobody does, another relay takes over what was in flight. A crash costs no attempt.")
-	if err := s.visited(ctx, killed, 1); err != nil {
+	if err := s.visited(ctx, killed, func(v visit) bool { return v.charged }); err != nil {
 		return err
 	}
 	s.sent(killed, 0)
@@ -177,8 +181,12 @@ func (s *story) replay(ctx context.Context) error {
 		"would give its old answer, " + fmt.Sprint(http.StatusUnprocessableEntity) + ", without looking at the order again.")
 	s.receiver.takeFrancs()
 	s.page.line("shell", `outboxd replay --state failed --note "currency added" --yes`)
-	if _, err := s.relays.command(ctx, "replay", "--state", "failed", "--note", "currency added", "--yes"); err != nil {
+	printed, err := s.relays.command(ctx, "replay", "--state", "failed", "--note", "currency added", "--yes")
+	if err != nil {
 		return err
+	}
+	for line := range strings.Lines(printed) {
+		s.page.line("", "%s", strings.TrimSpace(line))
 	}
 	return s.untilDone(ctx, refused)
 }
@@ -226,11 +234,13 @@ func (s *story) sent(number, n int) {
 	}
 	s.page.line("sent", "order %d, attempt %d, %s", number, v.attempt, key)
 	switch {
-	case v.status == 0:
+	case v.status == 0 && v.charged:
 		s.page.line("receiver", "charged, no answer")
+	case v.status == 0:
+		s.page.line("receiver", "no answer")
 	case v.repeat:
 		s.page.line("receiver", "%d, nothing done: it has seen that key", v.status)
-	case v.status == http.StatusOK:
+	case v.charged:
 		s.page.line("receiver", "%d, charged: %s", v.status, v.answer)
 	case v.status == http.StatusServiceUnavailable:
 		s.page.line("receiver", "%d, %s, Retry-After: %.0f", v.status, v.answer, retryAfter.Seconds())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/outboxd/outboxd/dialect"
@@ -30,9 +31,9 @@ func (s *story) wait(ctx context.Context, number int, is func(dialect.Message) b
 	return m, err
 }
 
-// visited waits until so many requests of an order came.
-func (s *story) visited(ctx context.Context, number, n int) error {
-	err := s.until(ctx, func() (bool, error) { return len(s.receiver.visits(number)) >= n, nil })
+// visited waits until there is such a request of an order.
+func (s *story) visited(ctx context.Context, number int, is func(visit) bool) error {
+	err := s.until(ctx, func() (bool, error) { return slices.ContainsFunc(s.receiver.visits(number), is), nil })
 	if errors.Is(err, errTooLong) {
 		err = fmt.Errorf("order %d has not come to the receiver after %s", number, patience)
 	}
