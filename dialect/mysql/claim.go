@@ -21,7 +21,7 @@ import (
 const sqlClaim = `
 SELECT ` + sqlClaimed + `
 FROM /*schema.*/outbox o FORCE INDEX (outbox_due)
-WHERE o.routing_key = ? AND o.lapses = ? AND o.due_at <= UTC_TIMESTAMP(6)
+WHERE o.routing_key = ? AND o.lapses = ? AND o.due_at >= ? AND o.due_at <= UTC_TIMESTAMP(6)
 ORDER BY o.lapses, o.due_at, o.seq LIMIT ? FOR UPDATE SKIP LOCKED`
 
 // One message alone. Not by its due_at, which others may share. Argument: id.
@@ -76,9 +76,12 @@ func (s *Store) Claim(ctx context.Context, lease relay.LeaseID, length time.Dura
 }
 
 func (s *Store) claim(ctx context.Context, lease relay.LeaseID, length time.Duration, quotas []relay.Quota) (claims []relay.Claim, err error) {
+	if err := s.look(ctx, quotas); err != nil {
+		return nil, err
+	}
 	err = s.work.transaction(ctx, "claim", func(ctx context.Context, tx session) error {
 		for _, q := range quotas {
-			if err := due(ctx, tx, q, readClaims(&claims, lease)); err != nil {
+			if err := s.due(ctx, tx, q, readClaims(&claims, lease)); err != nil {
 				return err
 			}
 		}
@@ -94,20 +97,27 @@ func (s *Store) claim(ctx context.Context, lease relay.LeaseID, length time.Dura
 		return err
 	})
 	if err != nil {
+		s.floors.doubts(quotas)
 		return nil, err
 	}
 	return claims, nil
 }
 
 // due locks and reads what a quota may take.
-func due(ctx context.Context, tx session, q relay.Quota, read func(*sqlx.Rows) error) error {
-	if q.ID == "" {
-		return tx.query(ctx, "claim", read, q.RoutingKey, q.Lapses, q.Limit)
+func (s *Store) due(ctx context.Context, tx session, q relay.Quota, read func(*sqlx.Rows) error) error {
+	if q.ID != "" {
+		if err := checkID(q.ID); err != nil {
+			return fmt.Errorf("claim: %w", err)
+		}
+		return tx.query(ctx, "claim_one", read, q.ID)
 	}
-	if err := checkID(q.ID); err != nil {
-		return fmt.Errorf("claim: %w", err)
+	began := time.Now()
+	floor, sweep := s.floors.of(q, began)
+	err := tx.query(ctx, "claim", read, q.RoutingKey, q.Lapses, floor, q.Limit)
+	if err == nil && sweep {
+		s.floors.swept(q.RoutingKey, time.Now(), time.Since(began))
 	}
-	return tx.query(ctx, "claim_one", read, q.ID)
+	return err
 }
 
 // readClaims scans sqlClaimed.

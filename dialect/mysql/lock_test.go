@@ -21,7 +21,7 @@ func openClaim(t testing.TB, s *Store, lease relay.LeaseID, quota relay.Quota) (
 	}
 	t.Cleanup(func() { _ = tx.Rollback() }) // where the test has not ended it
 	on := session{tx, s.work.queries}
-	if err := due(t.Context(), on, quota, readClaims(&claims, lease)); err != nil {
+	if err := s.due(t.Context(), on, quota, readClaims(&claims, lease)); err != nil {
 		t.Fatal(err)
 	}
 	claims = bySeq(claims)

@@ -22,10 +22,11 @@ func rowsOfPlans() int {
 func sampleArguments() map[string][]any {
 	const seqs, pairs, leases = "[1,2,3]", "[[1,7],[2,7]]", "[7,8]"
 	return map[string][]any{
-		"claim":           {orders, 0, 500},
+		"claim":           {orders, 0, noFloor, 500},
 		"claim_one":       {"01900000-0000-7000-8000-000000000000"},
 		"claim_lease":     {7, "a", 1000, seqs},
 		"claim_take":      {seqs, 7},
+		"floor":           {orders, noFloor},
 		"held":            {7, "a"},
 		"load":            {pairs},
 		"settle_done":     {`[[1,7,"x"]]`},

@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"time"
 
@@ -32,9 +33,14 @@ func (r *runner) exec(ctx context.Context, name string, args ...any) (int64, err
 
 // transaction commits what f did if it has no error. An error of its beginning or its end has the name given.
 func (r *runner) transaction(ctx context.Context, name string, f func(context.Context, session) error) error {
+	return r.begin(ctx, name, nil, f)
+}
+
+// begin is a transaction with options; without any it is READ COMMITTED, as the session is.
+func (r *runner) begin(ctx context.Context, name string, options *sql.TxOptions, f func(context.Context, session) error) error {
 	ctx, cancel := context.WithTimeout(ctx, r.limit)
 	defer cancel()
-	tx, err := r.pool.BeginTxx(ctx, nil)
+	tx, err := r.pool.BeginTxx(ctx, options)
 	if err != nil {
 		return wrap(name, err)
 	}

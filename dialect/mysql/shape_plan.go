@@ -20,7 +20,7 @@ func (d *DB) checkPlan(ctx context.Context, q sqlx.QueryerContext) error {
 	if err != nil {
 		return err
 	}
-	plan, err := explain(ctx, q, query, "a", 0, 1)
+	plan, err := explain(ctx, q, query, "a", 0, noFloor, 1)
 	if err != nil {
 		return err
 	}

@@ -11,8 +11,8 @@ var _ relay.Database = (*Store)(nil)
 
 // Store is the Store of MySQL 8.0.17 and MariaDB 10.6 and later, and with it all that the engine needs from that database.
 // It belongs to one relay, whose name it writes into its leases, and is safe for concurrent use. Everything is READ
-// COMMITTED, in one statement or a short transaction; an error carries the statement's name and the server's code, and no
-// value.
+// COMMITTED but the look for a floor, in one statement or a short transaction; an error carries the statement's name and
+// the server's code, and no value.
 //
 // Rows are locked by seq, ascending, so that two sessions never wait for each other in a ring. Lists travel as one JSON
 // array, which JSON_TABLE makes a table of: the text of each statement is always the same, and STRAIGHT_JOIN reads the
@@ -24,6 +24,7 @@ type Store struct {
 	work       *runner // claims, loads, settlements, moves and looks
 	keep       *runner // renewals and the like: few rows, which never wait behind the work
 	watch      *watcher
+	floors     floors
 	unanswered dialect.Unanswered
 }
 
@@ -34,6 +35,7 @@ func sqlQueries() map[string]string {
 		"claim_one":       sqlClaimOne,
 		"claim_lease":     sqlClaimLease,
 		"claim_take":      sqlClaimTake,
+		"floor":           sqlFloor,
 		"held":            sqlHeld,
 		"load":            sqlLoad,
 		"settle_done":     sqlSettleDone,
