@@ -59,7 +59,6 @@ func (r *request) keyFlags(cmd *cobra.Command) {
 	for _, name := range []string{"new-key", "same-key"} {
 		cmd.Flags().Lookup(name).NoOptDefVal = "true"
 	}
-	cmd.MarkFlagsMutuallyExclusive("new-key", "same-key")
 	cmd.Flags().BoolVar(&r.Order.Force, "force", false, "although an earlier send may have taken effect: look at the receiver first")
 }
 
@@ -74,8 +73,8 @@ func (w wireKey) String() string { return fmt.Sprint(w.to != nil && *w.to == w.v
 
 // Set is part of pflag.Value.
 func (w wireKey) Set(text string) error {
-	if text != "true" {
-		return errors.New("it takes no value")
+	if text != "true" || *w.to != "" {
+		return errors.New("one of --new-key and --same-key, without a value")
 	}
 	*w.to = w.value
 	return nil

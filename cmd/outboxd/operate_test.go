@@ -1,0 +1,181 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/outboxd/outboxd/dialect"
+)
+
+// fail makes the messages of a type failed ones.
+func (s *server) fail(kind, reason string) {
+	s.t.Helper()
+	s.exec("UPDATE "+s.schema+".outbox SET state = 'failed', due_at = NULL, failed_at = now(), attempts = 1, reason = $2 WHERE type = $1", kind, reason)
+}
+
+func (s *server) text(query string) (text string) {
+	s.t.Helper()
+	if err := s.QueryRowContext(s.t.Context(), strings.ReplaceAll(query, "outbox", s.schema+".outbox")).Scan(&text); err != nil {
+		s.t.Fatalf("%s: %s", query, err)
+	}
+	return text
+}
+
+// TestOperate: count, ask, hand over, wait, tell.
+func TestOperate(t *testing.T) {
+	t.Parallel()
+	s := migrated(t)
+	s.insert(7, "elsewhere", "order_paid")
+	s.fail("order_paid", "rejected")
+	code, id, stderr := cli(t, s.env(), "replay", "--state", "failed", "--limit", "5", "--note", "mended", "--yes")
+	if code != exitOK || len(strings.TrimSpace(id)) != 36 || stderr != "replay: 7 messages\nno relay is alive: it is applied as soon as one runs\n" {
+		t.Fatalf("exit %d, %q: %s", code, id, stderr)
+	}
+	if got := s.text("SELECT op || filter || note || coalesce(applier, '-') || (actor LIKE '%@%') FROM outbox_operation"); got != `replay{"state":"failed","limit":5}mended-true` {
+		t.Errorf("asked for is %s", got)
+	}
+	start(t, s.env(), "run")
+	eventually(t, "the replay is applied", func() bool { return s.count("state = 'pending' AND replays = 1") == 5 })
+
+	code, _, stderr = cli(t, s.env(), "cancel", "--type", "order_paid", "--yes", "--wait")
+	if code != exitOK || stderr != "cancel: 5 messages\napplied: 5 messages\n" || s.count("reason = 'cancelled' AND resolved_at IS NOT NULL") != 5 {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+	code, _, stderr = cli(t, s.env(), "replay", "--state", "failed", "--yes", "--wait")
+	if code != exitOK || stderr != "replay: 2 messages (left as they are: 5 resolved)\napplied: 2 messages (left as they are: 5 resolved)\n" {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+	s.exec("UPDATE " + s.schema + ".outbox SET state = 'failed', due_at = NULL, failed_at = now(), reason = 'unknown', unknown_since = now() WHERE state = 'pending'")
+	code, _, stderr = cli(t, s.env(), "resolve", "--reason", "unknown", "--note", "the receiver has both", "--dry-run", "--wait")
+	if code != exitOK || !strings.HasSuffix(stderr, "applied: 2 messages\n") || s.count("reason = 'unknown' AND resolved_at IS NULL") != 2 {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+
+	code, stdout, _ := cli(t, s.env(), "operations", "-o", "json")
+	var list []dialect.Operation
+	if err := json.Unmarshal([]byte(stdout), &list); err != nil || code != exitOK || len(list) != 4 || list[0].Op != "resolve" || !list[0].DryRun || *list[3].Affected != 5 {
+		t.Errorf("exit %d, %v: %s", code, err, stdout)
+	}
+	if code, stdout, _ := cli(t, s.env(), "operations", "--open"); code != exitOK || strings.Count(stdout, "\n") != 1 {
+		t.Errorf("exit %d: %s", code, stdout)
+	}
+}
+
+// TestOperatePartly: what somebody has to look at is an exit code of its own.
+func TestOperatePartly(t *testing.T) {
+	t.Parallel()
+	s := migrated(t)
+	s.insert(2, "elsewhere", "order_paid")
+	s.fail("order_paid", "rejected")
+	s.exec("UPDATE " + s.schema + ".outbox SET unknown_since = now() WHERE seq = 1")
+	start(t, s.env(), "run")
+	eventually(t, "the relay is alive", func() bool { return s.relays() == 1 })
+	code, _, stderr := cli(t, s.env(), "replay", "--type", "order_paid", "--yes", "--wait")
+	if code != exitPartly || !strings.Contains(stderr, "applied: 1 message (left as they are: 1 unknown)\n") || !strings.Contains(stderr, "--force") {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+	code, _, stderr = cli(t, s.env(), "replay", "--type", "order_paid", "--force", "--same-key", "--state", "failed", "--yes", "--wait")
+	if code != exitOK || s.count("replays = 1 AND unknown_since IS NULL AND send_id IS NULL AND seq = 1") != 1 {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+}
+
+func TestOperateMistakes(t *testing.T) {
+	t.Parallel()
+	s := migrated(t)
+	s.insert(1, "orders", "order_paid")
+	id := s.text("SELECT id::text FROM outbox")
+	const nobody = "00000000-0000-7000-8000-0000000000ff"
+	for args, want := range map[string]string{
+		"replay":                                          "2 outboxd: an empty filter",
+		"replay --limit 5 --yes":                          "2 outboxd: an empty filter",
+		"replay --state pending --yes":                    `2 outboxd: replay is not for messages in state "pending"`,
+		"replay --state failed --new-key --same-key":      "2 outboxd: invalid argument",
+		"replay --state failed --until never":             "2 outboxd: invalid argument",
+		"resolve --state failed --yes":                    "2 outboxd: resolve wants a note",
+		"cancel " + id:                                    "2 cancel: 1 message\noutboxd: nobody is there to be asked: add --yes",
+		"cancel 7 --yes":                                  "2 outboxd: one of the ids is no UUID",
+		"cancel --force " + id:                            "2 outboxd: unknown flag: --force",
+		"cancel " + nobody + " --yes":                     "4 outboxd: no message has such an id",
+		"replay --state failed --yes --require-match":     "5 outboxd: replay: no messages: nothing was asked for",
+		"replay --state failed --yes":                     "0 replay: no messages: nothing was asked for",
+		"replay " + id + " --yes":                         "0 replay: no messages (left as they are: 1 pending): nothing was asked for",
+		"retry-now " + id + " --yes":                      "0 retry-now: no messages (left as they are: 1 due): nothing was asked for",
+		"correct " + id + " --yes":                        "2 outboxd: correct needs --payload-file",
+		"correct --payload-file x --yes":                  "2 outboxd: outboxd correct takes the id of one message",
+		"correct " + id + " --payload-file testdata/none": "2 outboxd: --payload-file: cannot read testdata/none",
+		"correct " + nobody + " --yes --payload-file -":   "4 outboxd: no message has such an id",
+		"pause --yes":                                     "2 outboxd: pause wants one of destination",
+		"pause crm --yes":                                 "2 outboxd: pause wants for",
+		"pause crm erp --for 1m --yes":                    "2 outboxd: outboxd pause takes the name of one destination",
+		"pause crm --everything --for 1m --yes":           "2 outboxd: pause wants one of destination",
+		"pause crm --for 1m --indefinitely --yes":         "2 outboxd: pause wants for",
+		"resume --schema-version 2 --yes":                 "2 outboxd: resume wants one of destination",
+		"operations --limit 0":                            "2 outboxd: --limit wants 1 to 1000",
+	} {
+		code, stdout, stderr := cli(t, s.env(), strings.Fields(args)...)
+		if got := fmt.Sprint(code, " ", stderr); stdout != "" || !strings.Contains(got, want) || !strings.HasPrefix(got, want[:2]) {
+			t.Errorf("%s: %s, want %s", args, got, want)
+		}
+	}
+	if got := s.text("SELECT count(*)::text FROM outbox_operation"); got != "0" {
+		t.Errorf("%s operations were asked for", got)
+	}
+}
+
+// TestCorrect: another payload, which the destination gets, and the old one is kept.
+func TestCorrect(t *testing.T) {
+	t.Parallel()
+	s := migrated(t)
+	s.insert(1, "orders", "order_paid")
+	s.fail("order_paid", "rejected")
+	id := s.text("SELECT id::text FROM outbox")
+	stdout, _, _ := start(t, s.env(), "run")
+	eventually(t, "the relay is alive", func() bool { return s.relays() == 1 })
+	code, _, stderr := cliWith(t, `{"n":"ä"}`, s.env(), "correct", id, "--payload-file", "-", "--yes", "--wait")
+	if code != exitOK || !strings.Contains(stderr, "applied: 1 message\n") {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	eventually(t, "it is sent", func() bool { return s.count("state = 'done' AND send_id IS NOT NULL") == 1 })
+	if !strings.Contains(stdout.String(), `"payload":"{\"n\":\"ä\"}"`) {
+		t.Errorf("sent is %s", stdout)
+	}
+	if got := s.text("SELECT old_payload FROM outbox_correction"); got != `{"n":1}` {
+		t.Errorf("the old payload is %s", got)
+	}
+}
+
+// TestPauseResume: nothing is sent while it is paused, and people see it.
+func TestPauseResume(t *testing.T) {
+	t.Parallel()
+	s := migrated(t)
+	start(t, s.env(), "run")
+	eventually(t, "the relay is alive", func() bool { return s.relays() == 1 })
+	code, _, stderr := cli(t, s.env(), "pause", "out", "--indefinitely", "--note", "maintenance", "--yes", "--wait")
+	if code != exitOK || stderr != "pause: destination:out\napplied\n" {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	code, stdout, _ := cli(t, s.env(), "status")
+	if code != exitOK || !strings.Contains(stdout, "! destination:out is paused by ") || !strings.Contains(stdout, "(maintenance) until outboxd resume\n") {
+		t.Errorf("exit %d: %s", code, stdout)
+	}
+	var status struct{ Pauses []dialect.PauseStatus }
+	_, stdout, _ = cli(t, s.env(), "status", "-o", "json")
+	if err := json.Unmarshal([]byte(stdout), &status); err != nil || len(status.Pauses) != 1 || status.Pauses[0].Target != "destination:out" || status.Pauses[0].Left != nil {
+		t.Errorf("%v: %s", err, stdout)
+	}
+	if code, _, stderr := cli(t, s.env(), "resume", "out", "--yes", "--wait"); code != exitOK {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+	if code, stdout, _ := cli(t, s.env(), "status"); code != exitOK || strings.Contains(stdout, "paused") {
+		t.Errorf("exit %d: %s", code, stdout)
+	}
+	s.insert(1, "orders", "order_paid")
+	eventually(t, "it is sent", func() bool { return s.count("state = 'done'") == 1 })
+	code, _, stderr = cli(t, s.env(), "resume", "out", "--yes", "--wait")
+	if code != exitOK || !strings.Contains(stderr, "applied (left as they are: 1 unpaused)") {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+}
