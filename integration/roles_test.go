@@ -74,7 +74,7 @@ func (d *database) as(t *testing.T, role string) string {
 // keeps rights on tables that are gone.
 func (d *database) grantsTo(t *testing.T, role string) (grants []string) {
 	t.Helper()
-	for _, statement := range strings.Split(d.rolesScript(t), ";\n") {
+	for statement := range strings.SplitSeq(d.rolesScript(t), ";\n") {
 		grant, to, found := strings.Cut(statement, " TO ")
 		if found && slices.Contains(strings.Split(strings.TrimSpace(to), ", "), role) {
 			grants = append(grants, grant)
