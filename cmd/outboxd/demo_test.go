@@ -47,7 +47,8 @@ func (d *demonstration) left(t *testing.T) []string {
 	return found
 }
 
-const goodBalance = "committed 8 · rolled back 2 · sends 12 · effects 8 · duplicates dropped 2 · lost 0\n"
+// goodBalance is the last line. On a machine that stands still for seconds a lease may end, and a message go once more.
+var goodBalance = regexp.MustCompile(`committed 8 · rolled back 2 · sends 1\d · effects 8 · duplicates dropped [2-9] · lost 0\n$`)
 
 // TestDemo plays the demo on a file, and where there are servers on those too.
 func TestDemo(t *testing.T) {
@@ -60,7 +61,7 @@ func TestDemo(t *testing.T) {
 				args = append(args, "--db", serverURL(t, variable))
 			}
 			d := newDemo(t, args...)
-			if code := d.play(); code != exitOK || !strings.HasSuffix(d.stdout.String(), goodBalance) {
+			if code := d.play(); code != exitOK || !goodBalance.MatchString(d.stdout.String()) {
 				t.Errorf("exit %d: %s\n%s", code, d.stderr.String(), d.stdout.String())
 			}
 			if variable != "" && schemaIsThere(t, serverURL(t, variable), d.stdout.String()) {
