@@ -53,12 +53,16 @@ func question(text string) string {
 }
 
 // Ask runs the text of an audit and reads all of its answer.
-func Ask(ctx context.Context, q sqlx.QueryerContext, text string, args ...any) (answer Answer, err error) {
+func Ask(ctx context.Context, q sqlx.QueryerContext, text string, args ...any) (Answer, error) {
 	rows, err := q.QueryxContext(ctx, text, args...)
 	if err != nil {
 		return Answer{}, err
 	}
-	defer func() { _ = rows.Close() }() // Err has told what went wrong.
+	return readAnswer(rows)
+}
+
+func readAnswer(rows *sqlx.Rows) (answer Answer, err error) {
+	defer rows.Close() // Err tells what went wrong.
 	if answer.Columns, err = rows.Columns(); err != nil {
 		return Answer{}, err
 	}

@@ -1,8 +1,8 @@
 -- How far behind are the relays? For each routing key, and type where a routing key has several: since when the oldest due
 -- message has been due, and how many are. Times are UTC.
 --
--- Of each routing key and number of lapses, the oldest 10,000 are looked at. To find them, the index outbox_due is read, of
--- which MySQL jumps over what is not needed; MariaDB reads it once to its end, ten million messages in some seconds.
+-- Of each routing key and number of lapses, the oldest 10,000 are looked at. To find them, the index outbox_due is read:
+-- on MySQL the part of those routing keys that have any, on MariaDB all of it. Ten million messages take some seconds.
 WITH bounds AS (
     SELECT routing_key, lapses, (SELECT o.seq FROM /*schema.*/outbox o FORCE INDEX (outbox_due)
         WHERE o.routing_key = h.routing_key AND o.lapses = h.lapses ORDER BY o.routing_key, o.lapses, o.due_at, o.seq LIMIT 1 OFFSET 9999) AS seq

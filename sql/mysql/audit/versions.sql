@@ -2,8 +2,9 @@
 -- schema_version, since when they wait, and how many of them were turned back as no configuration has a policy for them.
 -- Times are UTC.
 --
--- Of each routing key and number of lapses, the 10,000 that are due first are looked at. To find them, the index outbox_due is
--- read, of which MySQL jumps over what is not needed; MariaDB reads it once to its end, ten million messages in some seconds.
+-- Of each routing key and number of lapses, the 10,000 that are due first are looked at. To find them, the index
+-- outbox_due is read: on MySQL the part of those routing keys that have any, on MariaDB all of it. Ten million messages
+-- take some seconds.
 WITH bounds AS (
     SELECT routing_key, lapses, (SELECT o.seq FROM /*schema.*/outbox o FORCE INDEX (outbox_due)
         WHERE o.routing_key = h.routing_key AND o.lapses = h.lapses ORDER BY o.routing_key, o.lapses, o.due_at, o.seq LIMIT 1 OFFSET 9999) AS seq
