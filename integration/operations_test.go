@@ -2,6 +2,7 @@ package integration
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -60,4 +61,35 @@ func (s *spine) replay(t *testing.T, flag, value string, n int) string {
 		t.Fatalf("outboxd replay: exit code %d\n%s", code, stderr)
 	}
 	return "'" + strings.TrimSpace(id) + "'"
+}
+
+// TestDocumentedOperations runs the SQL of docs/operations.md: no relay refuses any of it.
+func TestDocumentedOperations(t *testing.T) {
+	onEngines(t, documentedOperations)
+}
+
+func documentedOperations(t *testing.T, e engine) {
+	text, err := os.ReadFile("../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSpine(t, e, 2*time.Second)
+	asked := 0
+	for _, block := range strings.Split(string(text), "```sql\n")[1:] {
+		block, _, _ = strings.Cut(block, "```\n")
+		for statement := range strings.SplitSeq(strings.TrimSpace(block), ";\n") {
+			s.exec(t, strings.TrimSuffix(statement, ";"))
+			asked += strings.Count(statement, "INSERT INTO outbox_operation ")
+		}
+	}
+	if asked < 9 {
+		t.Fatalf("docs/operations.md has %d operations", asked)
+	}
+	s.applier(t, "applier")
+	s.waitCount(t, patience, 0, "SELECT count(*) FROM outbox_operation WHERE applied_at IS NULL")
+	for _, row := range s.rows(t, "SELECT op, filter, coalesce(detail, '') FROM outbox_operation") {
+		if strings.Contains(row[2], "refused") {
+			t.Errorf("%s %s: %s", row[0], row[1], row[2])
+		}
+	}
 }
