@@ -3,10 +3,13 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/outboxd/outboxd/dialect"
+	"github.com/outboxd/outboxd/relay"
 )
 
 // fail makes the messages of a type failed ones.
@@ -177,5 +180,53 @@ func TestPauseResume(t *testing.T) {
 	code, _, stderr = cli(t, s.env(), "resume", "out", "--yes", "--wait")
 	if code != exitOK || !strings.Contains(stderr, "applied (left as they are: 1 unpaused)") {
 		t.Errorf("exit %d: %s", code, stderr)
+	}
+}
+
+// TestOperateAsRoles: the shipped roles suffice for the commands, and an operator writes no payload.
+func TestOperateAsRoles(t *testing.T) {
+	t.Parallel()
+	s := migrated(t)
+	_, script, _ := cli(t, s.env(), "migrate", "print", "--script", "roles", "--schema", s.schema)
+	s.exec(script)
+	s.insert(2, "elsewhere", "order_paid")
+	s.fail("order_paid", "rejected")
+	id := s.text("SELECT id::text FROM outbox LIMIT 1")
+	for role, code := range map[string]int{"operator": exitNotAllowed, "corrector": exitOK} {
+		login := s.schema + "_" + role
+		s.exec("CREATE ROLE " + login + " LOGIN PASSWORD 'x'; GRANT outbox_" + role + " TO " + login)
+		t.Cleanup(func() { s.exec("DROP ROLE " + login) })
+		env := s.env(envDatabase + "=" + s.as(login, "x"))
+		for _, args := range []string{"replay --state failed --yes", "pause crm --for 1m --yes", "operations", "status"} {
+			if code, _, stderr := cli(t, env, strings.Fields(args)...); code != exitOK {
+				t.Errorf("%s as %s: exit %d: %s", args, role, code, stderr)
+			}
+		}
+		if got, _, stderr := cliWith(t, "{}", env, "correct", id, "--payload-file", "-", "--yes"); got != code {
+			t.Errorf("correct as %s: exit %d, want %d: %s", role, got, code, stderr)
+		}
+	}
+}
+
+// TestDocumentedOrder holds docs/operations.md to what an operation can say, and to what it can leave out.
+func TestDocumentedOrder(t *testing.T) {
+	t.Parallel()
+	doc, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := []string{
+		string(relay.SkipLate), string(relay.SkipResolved), string(relay.SkipUnknown), string(relay.SkipDue), string(relay.SkipDelayed),
+		string(relay.SkipLocked), string(relay.SkipRefused), string(relay.SkipUnmatched), string(relay.SkipNotPaused),
+	}
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[relay.Order]()) {
+		if name, _, tagged := strings.Cut(field.Tag.Get("json"), ","); tagged {
+			names = append(names, name)
+		}
+	}
+	for _, name := range names {
+		if !strings.Contains(string(doc), "`"+name+"`") {
+			t.Errorf("docs/operations.md does not have %s", name)
+		}
 	}
 }
