@@ -104,7 +104,7 @@ func (o Order) checkMessages(op Op, note string) error {
 		return fmt.Errorf("no operation %q: replay, correct, retry_now, cancel, resolve, pause or resume", op)
 	case o.Destination != "" || o.Everything || o.For != 0 || o.Indefinitely || o.Ended:
 		return fmt.Errorf("destination, everything, for, indefinitely and ended are for pause and resume, not for %s", op)
-	case o.Filter.empty() && op != OpCorrect:
+	case o.empty() && op != OpCorrect:
 		return errors.New("an empty filter would be all messages: name ids, a state, a type, a routing key or another field")
 	case len(o.IDs) > 0 && op == OpCorrect:
 		return errors.New("correct takes the ids of its messages from outbox_correction")
