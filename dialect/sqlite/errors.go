@@ -82,6 +82,9 @@ func (d *DB) wrap(query string, err error) error {
 
 func (d *DB) fault(err error) (dialect.Fault, bool) {
 	code := resultCode(err)
+	if errors.Is(err, os.ErrNotExist) {
+		return dialect.Fault{Class: dialect.Login, Words: d.whyNotOpen("the database file is gone")}, true
+	}
 	if code == 0 {
 		ended := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 		return dialect.Fault{Class: dialect.Away, Words: "the connection to the database file broke off"}, !ended

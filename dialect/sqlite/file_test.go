@@ -202,3 +202,27 @@ func TestReplacedFile(t *testing.T) {
 		t.Errorf("%d messages of the new file were claimed, want 1", len(claims))
 	}
 }
+
+// TestWideEncoding has a file whose texts are UTF-16, as some applications make them: what goes out is UTF-8 all the same.
+func TestWideEncoding(t *testing.T) {
+	t.Parallel()
+	f := newEmptyFile(t)
+	f.exec(t, "PRAGMA encoding = 'UTF-16'; CREATE TABLE shop_order (id INTEGER)")
+	if _, err := f.open(t, dialect.Options{}).Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f.exec(t, `INSERT INTO outbox (type, aggregateid, payload, headers) VALUES ('orders', 'né😀', 'né😀', '{"ü": "é"}')`)
+	s := f.relayStore(t, "a", time.Hour)
+	claims := claim(t, s, testQuota(1))
+	messages, err := s.Load(t.Context(), claims)
+	if err != nil || len(messages) != 1 {
+		t.Fatalf("Load gave %d, %v", len(messages), err)
+	}
+	m := messages[0]
+	if string(m.Payload) != "né😀" || *m.AggregateID != "né😀" || m.RawHeaders != `{"ü": "é"}` || m.RoutingKey != orders {
+		t.Errorf("loaded %q, %q, %q, %q", m.Payload, *m.AggregateID, m.RawHeaders, m.RoutingKey)
+	}
+	if back, err := s.Settle(t.Context(), settleDone(claims)); err != nil || len(back) > 0 {
+		t.Errorf("Settle gave back %v, %v", back, err)
+	}
+}

@@ -22,12 +22,15 @@ func Script(name string) (string, error) { return dialect.Script(engine, name, a
 // asItIs leaves a text alone: SQLite has no schemas to put into it.
 func asItIs(text string) (string, error) { return text, nil }
 
+// patience is how long Migrate waits for others who use the file.
+const patience = 30 * time.Second
+
 // Migrate makes the file if there is none, puts it into WAL mode, brings the tables to the version of this outboxd, and
 // returns the migrations that it applied, none where there was nothing to do. All of them are one transaction, so that a
 // migrator which dies leaves nothing half made; what another tool left unfinished is completed. Two at once are safe: the
-// second waits, as long as ctx lasts, and finds the work done.
+// second waits, for half a minute at most, and finds the work done.
 func (d *DB) Migrate(ctx context.Context) (applied []string, err error) {
-	pool, err := d.pool(creating, writes, "_busy_timeout=2147483647", "_synchronous=FULL")
+	pool, err := d.pool(creating, writes, busyTimeout(patience), synchronous(0))
 	if err != nil {
 		return nil, err
 	}
@@ -75,9 +78,11 @@ func (d *DB) apply(ctx context.Context, tx *sqlx.Tx) (applied []string, err erro
 	return applied, nil
 }
 
-// useWAL changes the mode of the file where it is another. SQLite does not wait for others by itself here: nobody may have
-// the file open in the old mode.
+// useWAL changes the mode of the file where it is another, once nobody has it open in the old mode. Of two that change it
+// at once, which would wait for each other, SQLite ends one without waiting: that one tries again.
 func (d *DB) useWAL(ctx context.Context, pool *sqlx.DB) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {

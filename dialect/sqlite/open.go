@@ -76,6 +76,10 @@ func waits(lease time.Duration) string {
 	if lease > 0 {
 		wait = min(wait, lease/6)
 	}
+	return busyTimeout(wait)
+}
+
+func busyTimeout(wait time.Duration) string {
 	return "_busy_timeout=" + strconv.FormatInt(wait.Milliseconds(), 10)
 }
 
