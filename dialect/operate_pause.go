@@ -81,7 +81,7 @@ func (o *Operator) pause(ctx context.Context, q sqlx.ExtContext, op relay.Operat
 	}
 	v := pauseValue{Operation: op.ID, Actor: op.Actor, Note: op.Note}
 	if !op.Order.Indefinitely {
-		until := time.UnixMicro(now).Add(time.Duration(op.Order.For)).UTC()
+		until := time.UnixMicro(now).Add(time.Duration(op.Order.For)).UTC().Truncate(time.Microsecond) // as finely as databases tell the time
 		v.Until = &until
 	}
 	value, err := json.Marshal(v)

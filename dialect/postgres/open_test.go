@@ -283,7 +283,7 @@ func TestNoEntry(t *testing.T) {
 	user, database := server.User.Username(), strings.TrimPrefix(server.Path, "/")
 	cases := []struct {
 		name, url string
-		class dialect.Class
+		class     dialect.Class
 		says      string
 	}{
 		{"closes", "postgres://u:QzQx@" + closes + "/db", dialect.Away, "check that the URL names a primary that runs"},

@@ -13,7 +13,6 @@ import (
 
 	"github.com/outboxd/outboxd/relay"
 	"github.com/outboxd/outboxd/relay/relaytest"
-
 )
 
 const orders = "orders"
