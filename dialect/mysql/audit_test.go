@@ -226,7 +226,7 @@ func TestAuditOnlyReads(t *testing.T) {
 func TestAuditsInAnySession(t *testing.T) {
 	t.Parallel()
 	sessions := []string{
-		"SET NAMES utf8mb4", "SET NAMES utf8mb4 COLLATE utf8mb4_general_ci", "SET NAMES latin1",
+		"SET NAMES utf8mb4", "SET NAMES utf8mb4 COLLATE utf8mb4_general_ci", "SET NAMES utf8mb4 COLLATE utf8mb4_bin", "SET NAMES latin1",
 		"SET sql_mode = ''", "SET sql_mode = 'ANSI,ONLY_FULL_GROUP_BY'", "SET sql_mode = 'NO_BACKSLASH_ESCAPES,TRADITIONAL'",
 		"SET time_zone = '+02:00'", "SET autocommit = 0",
 	}

@@ -20,10 +20,10 @@ CREATE TABLE IF NOT EXISTS /*schema.*/outbox (
     -- that is constant for a statement only once for as long as it keeps the table open. UUID() alone repeats itself on
     -- servers that have the same network address, as containers do, and RAND() within a server; hashed together they do not.
     id             varchar(37)  CHARACTER SET ascii COLLATE ascii_bin NOT NULL DEFAULT (LOWER(CONCAT(
-                       INSERT(INSERT(LPAD(HEX(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000 * 4096
+                       INSERT(INSERT(LPAD(CONVERT(HEX(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000 * 4096
                            + TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) MOD 1000 * 4
-                           + CAST(FLOOR(RAND() * 4) AS SIGNED)), 15, '0'), 13, 0, '-7'), 9, 0, '-'),
-                       '-8', INSERT(LEFT(SHA2(CONCAT(UUID(), RAND()), 256), 15), 4, 0, '-'))))
+                           + CAST(FLOOR(RAND() * 4) AS SIGNED)) USING ascii), 15, '0'), 13, 0, '-7'), 9, 0, '-'),
+                       '-8', INSERT(LEFT(CONVERT(SHA2(CONCAT(UUID(), RAND()), 256) USING ascii), 15), 4, 0, '-'))))
                    COMMENT 'The identity of the command. Chosen by the application, or made here; a second INSERT of it fails.',
     aggregatetype  varchar(256) COMMENT 'What the message is about. NULL: the type stands for it in routing_key.',
     aggregateid    varchar(256) COMMENT 'Which one it is about: the order and the Kafka key. NULL: no key and no order.',
@@ -133,10 +133,10 @@ CREATE TABLE IF NOT EXISTS /*schema.*/outbox_attempt (
 
 CREATE TABLE IF NOT EXISTS /*schema.*/outbox_operation (
     id           varchar(37)  CHARACTER SET ascii COLLATE ascii_bin NOT NULL DEFAULT (LOWER(CONCAT(
-                     INSERT(INSERT(LPAD(HEX(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000 * 4096
+                     INSERT(INSERT(LPAD(CONVERT(HEX(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000 * 4096
                          + TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) MOD 1000 * 4
-                         + CAST(FLOOR(RAND() * 4) AS SIGNED)), 15, '0'), 13, 0, '-7'), 9, 0, '-'),
-                     '-8', INSERT(LEFT(SHA2(CONCAT(UUID(), RAND()), 256), 15), 4, 0, '-'))))
+                         + CAST(FLOOR(RAND() * 4) AS SIGNED)) USING ascii), 15, '0'), 13, 0, '-7'), 9, 0, '-'),
+                     '-8', INSERT(LEFT(CONVERT(SHA2(CONCAT(UUID(), RAND()), 256) USING ascii), 15), 4, 0, '-'))))
                  COMMENT 'May be chosen by who asks.',
     op           varchar(16)  CHARACTER SET ascii COLLATE ascii_bin NOT NULL
                  COMMENT 'replay, correct, retry_now, cancel, resolve, pause or resume.',
