@@ -66,6 +66,7 @@ func (o *operator) round(ctx context.Context) (next time.Time) {
 // step makes one step of an operation, and tells whether there is nothing more to do for this relay now. After a fault the
 // next step is smaller.
 func (o *operator) step(ctx context.Context, op Operation, t *opTurn) (idle bool) {
+	o.ticks.mark("operate")
 	judge := func(c Candidate) Verdict { return Judge(op, c, o.window(c.RoutingKey)) }
 	step, err := o.operateOn(ctx, op, judge, t.most)
 	now := time.Now()

@@ -12,25 +12,31 @@ import (
 	"github.com/outboxd/outboxd/dialect"
 )
 
-// rights are what a relay does with each table, and the key that it finds a row by. UPDATE of outbox is asked for column
+// rights are what a relay does with each table, and the key that it finds a row by. UPDATE of some is asked for column
 // by column.
 func rights() map[string][]string {
 	all := []string{"SELECT", "INSERT", "UPDATE", "DELETE"}
 	return map[string][]string{
-		"outbox":         {"SELECT"},
-		"outbox_lease":   all,
-		"outbox_attempt": {"SELECT", "INSERT"},
-		"outbox_control": all,
-		"outbox_relay":   all,
-		"outbox_version": {"SELECT"},
+		"outbox":            {"SELECT"},
+		"outbox_lease":      all,
+		"outbox_attempt":    {"SELECT", "INSERT"},
+		"outbox_operation":  {"SELECT", "INSERT"},
+		"outbox_correction": {"SELECT"},
+		"outbox_control":    all,
+		"outbox_relay":      all,
+		"outbox_version":    {"SELECT"},
 	}
 }
 
-// written are the columns of outbox that claims, settlements and reclaims write.
-func written() []string {
-	return []string{
-		"due_at", "lease_id", "attempts", "lapses", "state", "unknown_since", "done_at", "failed_at", "resolved_at", "reason",
-		"error_class", "last_error", "result",
+// written are the columns that claims, settlements, reclaims and operations write, by table.
+func written() map[string][]string {
+	return map[string][]string{
+		"outbox": {
+			"due_at", "lease_id", "attempts", "lapses", "replays", "state", "expires_at", "unknown_since", "send_id", "done_at", "failed_at",
+			"resolved_at", "reason", "error_class", "last_error", "result", "payload",
+		},
+		"outbox_operation":  {"applied_at", "affected", "detail", "progress", "applier"},
+		"outbox_correction": {"old_payload"},
 	}
 }
 
@@ -56,18 +62,23 @@ func (d *DB) checkRights(ctx context.Context, q sqlx.QueryerContext) error {
 			return refuseRights(strings.Join(missing, ", "), table)
 		}
 	}
-	var missing []string
-	for _, column := range written() {
-		ok, err := d.may(ctx, q, "UPDATE /*schema.*/outbox SET "+column+" = "+column+" WHERE seq = 0")
-		if err != nil {
-			return fmt.Errorf("rights on outbox: %w", err)
+	for _, table := range slices.Sorted(maps.Keys(written())) {
+		var missing []string
+		for _, column := range written()[table] {
+			ok, err := d.may(ctx, q, "UPDATE "+placeholder+table+" SET "+column+" = "+column+" WHERE "+keyOf(table)+" = '0'")
+			if class, _ := fold(errorCode(err)); class == dialect.Missing {
+				continue // The columns are looked at next.
+			}
+			if err != nil {
+				return fmt.Errorf("rights on %s: %w", table, err)
+			}
+			if !ok {
+				missing = append(missing, column)
+			}
 		}
-		if !ok {
-			missing = append(missing, column)
+		if len(missing) > 0 {
+			return refuseRights("UPDATE ("+strings.Join(missing, ", ")+")", table)
 		}
-	}
-	if len(missing) > 0 {
-		return refuseRights("UPDATE ("+strings.Join(missing, ", ")+")", "outbox")
 	}
 	return nil
 }
@@ -80,13 +91,17 @@ func refuseRights(right, table string) error {
 	return dialect.Refuse(dialect.ErrRights, "the user may not %s on table %s: GRANT outbox_relay TO it, as roles.sql makes it, and SET DEFAULT ROLE", right, table)
 }
 
+// keyOf is the column that a table's rows are found by.
+func keyOf(table string) string {
+	return map[string]string{
+		"outbox": "seq", "outbox_lease": "lease_id", "outbox_attempt": "attempt_id", "outbox_operation": "id",
+		"outbox_correction": "operation_id", "outbox_control": "kind", "outbox_relay": "name", "outbox_version": "version",
+	}[table]
+}
+
 // probe is a statement that needs a right on a table, and finds no row.
 func probe(right, table string) string {
-	key := map[string]string{
-		"outbox": "seq", "outbox_lease": "lease_id", "outbox_attempt": "attempt_id", "outbox_control": "kind",
-		"outbox_relay": "name", "outbox_version": "version",
-	}[table]
-	name := placeholder + table
+	key, name := keyOf(table), placeholder+table
 	switch right {
 	case "INSERT":
 		return "INSERT INTO " + name + " SELECT * FROM " + name + " WHERE false"

@@ -13,24 +13,30 @@ import (
 	"github.com/outboxd/outboxd/dialect"
 )
 
-// rights are what a relay does with each table. UPDATE of outbox is asked for column by column.
+// rights are what a relay does with each table. UPDATE of some is asked for column by column.
 func rights() map[string][]string {
 	all := []string{"SELECT", "INSERT", "UPDATE", "DELETE"}
 	return map[string][]string{
-		"outbox":         {"SELECT"},
-		"outbox_lease":   all,
-		"outbox_attempt": {"SELECT", "INSERT"},
-		"outbox_control": all,
-		"outbox_relay":   all,
-		"outbox_version": {"SELECT"},
+		"outbox":            {"SELECT"},
+		"outbox_lease":      all,
+		"outbox_attempt":    {"SELECT", "INSERT"},
+		"outbox_operation":  {"SELECT", "INSERT"},
+		"outbox_correction": {"SELECT"},
+		"outbox_control":    all,
+		"outbox_relay":      all,
+		"outbox_version":    {"SELECT"},
 	}
 }
 
-// written are the columns of outbox that claims, settlements and reclaims write.
-func written() []string {
-	return []string{
-		"due_at", "lease_id", "attempts", "lapses", "state", "unknown_since", "done_at", "failed_at", "resolved_at", "reason",
-		"error_class", "last_error", "result",
+// written are the columns that claims, settlements, reclaims and operations write, by table.
+func written() map[string][]string {
+	return map[string][]string{
+		"outbox": {
+			"due_at", "lease_id", "attempts", "lapses", "replays", "state", "expires_at", "unknown_since", "send_id", "done_at", "failed_at",
+			"resolved_at", "reason", "error_class", "last_error", "result", "payload", "payload_bytes",
+		},
+		"outbox_operation":  {"applied_at", "affected", "detail", "progress", "applier"},
+		"outbox_correction": {"old_payload", "old_payload_bytes"},
 	}
 }
 
@@ -49,12 +55,14 @@ func (d *DB) checkRights(ctx context.Context, q sqlx.ExtContext) error {
 			return dialect.Refuse(dialect.ErrRights, "role %q may not %s on table %s: GRANT outbox_relay TO it, as roles.sql makes it", user, missing, table)
 		}
 	}
-	missing, err := lacking(ctx, q, `SELECT c FROM unnest($1::text[]) AS c WHERE NOT has_column_privilege(to_regclass($2)::oid, c, 'UPDATE')`, written(), d.name("outbox"))
-	if err != nil {
-		return err
-	}
-	if missing != "" {
-		return dialect.Refuse(dialect.ErrRights, "role %q may not UPDATE (%s) on table outbox: GRANT outbox_relay TO it, as roles.sql makes it", user, missing)
+	for _, table := range slices.Sorted(maps.Keys(written())) {
+		missing, err := lacking(ctx, q, `SELECT c FROM unnest($1::text[]) AS c WHERE NOT has_column_privilege(to_regclass($2)::oid, c, 'UPDATE')`, written()[table], d.name(table))
+		if err != nil {
+			return err
+		}
+		if missing != "" {
+			return dialect.Refuse(dialect.ErrRights, "role %q may not UPDATE (%s) on table %s: GRANT outbox_relay TO it, as roles.sql makes it", user, missing, table)
+		}
 	}
 	return nil
 }
