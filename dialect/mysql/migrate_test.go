@@ -248,6 +248,7 @@ func TestFilesRunInClients(t *testing.T) {
 		}
 		for _, mode := range []string{"", "ANSI_QUOTES,PIPES_AS_CONCAT,NO_BACKSLASH_ESCAPES,IGNORE_SPACE"} {
 			d := s.newSchema(t)
+			d.revokeAtEnd(t)
 			config, err := parseURL(s.url, false)
 			if err != nil {
 				t.Fatal(err)
