@@ -101,7 +101,8 @@ func TestRecovery(t *testing.T) {
 }
 
 // TestAnotherPrimary: the name of the server leads to another one, and the old one goes on as its read-only standby, with
-// the sessions that it has. Nothing is due on either, so that only a look tells the relay.
+// the sessions that it has. Nothing is due on the old one, so that only a look tells the relay. The new one has messages
+// that are due, and one under the lease of a relay that is dead.
 func TestAnotherPrimary(t *testing.T) {
 	onServers(t, func(t *testing.T, e engine) {
 		server := e.ownServer(t)
@@ -110,9 +111,9 @@ func TestAnotherPrimary(t *testing.T) {
 		name := unique("outboxd_test")
 		old, next := e.account(t, server.url, name), e.account(t, second, name)
 		t.Cleanup(func() { next.forget(t, second) })
-		next.migrate(t)
+		next.leaveLease(t)
 		p, through := e.proxy(t, old.url)
-		s := &scene{database: old, server: server, relay: old.begin(t, through)}
+		s := &scene{database: old, server: server, relay: old.begin(t, "a", through)}
 		s.insert(t, 10, "order_paid")
 		s.waitCount(t, patience, 10, "SELECT count(*) FROM outbox WHERE state = 'done'")
 		s.waitCount(t, patience, 0, "SELECT count(*) FROM outbox_lease")
@@ -122,26 +123,39 @@ func TestAnotherPrimary(t *testing.T) {
 		s.database = next
 		s.insert(t, 10, "order_paid")
 		s.recovered(t)
+		s.expect(t, 1, "SELECT count(*) FROM outbox_attempt WHERE outcome = 'lapse' AND relay = 'gone'")
 	})
+}
+
+// leaveLease makes the tables, and leaves a message in flight under the lease of a relay that was killed.
+func (d *database) leaveLease(t *testing.T) {
+	t.Helper()
+	p, through := d.proxy(t, d.url)
+	claimed := p.hold(d.said.claimed)
+	gone := d.begin(t, "gone", through)
+	d.insert(t, 1, "order_paid")
+	claimed.wait(t)
+	gone.kill(t)
+	claimed.cut()
 }
 
 // newScene makes a database on the server and starts a relay.
 func newScene(t *testing.T, server *ownServer) *scene {
 	t.Helper()
 	d := server.account(t, server.url, unique("outboxd_test"))
-	return &scene{database: d, server: server, relay: d.begin(t, d.url)}
+	return &scene{database: d, server: server, relay: d.begin(t, "a", d.url)}
 }
 
-// begin makes the tables and starts a relay that finds them at a URL.
-func (d *database) begin(t *testing.T, at string) *process {
+// begin makes the tables and starts a relay of that name that finds them at a URL.
+func (d *database) begin(t *testing.T, name, at string) *process {
 	t.Helper()
 	d.migrate(t)
 	relay := startRelay(t, fmt.Sprintf(`
-relay: {name: a, lease: %s}
+relay: {name: %s, lease: %s}
 http: {listen: "off"}
 destinations: {screen: {stdout: {}}}
 routes: [{match: "*", to: screen}]
-`, d.leaseOf(3*time.Second)), []string{"OUTBOXD_DATABASE_URL=" + at})
+`, name, d.leaseOf(3*time.Second)), []string{"OUTBOXD_DATABASE_URL=" + at})
 	d.waitCount(t, patience, 1, "SELECT count(*) FROM outbox_relay")
 	return relay
 }
@@ -229,14 +243,14 @@ func (p *process) expectQuiet(t *testing.T) {
 	last := map[string]time.Time{}
 	for line := range strings.Lines(p.stderr.String()) {
 		var one struct {
-			Time              time.Time
-			Level, Msg, Query string
+			Time            time.Time
+			Msg, Query, Err string
 		}
 		if err := json.Unmarshal([]byte(line), &one); err != nil {
 			t.Errorf("not a line of a log: %q", line)
 			continue
 		}
-		if one.Level == "INFO" {
+		if one.Err == "" {
 			continue
 		}
 		what := one.Msg + ": " + one.Query
