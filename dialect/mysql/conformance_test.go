@@ -3,6 +3,7 @@ package mysql
 import (
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,10 +22,48 @@ func TestStore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			onBoth(t, func(t *testing.T, server testServer) {
-				relaytest.TestStore(t, func(t *testing.T) relaytest.Backend { return server.backend(t, settings...) })
+				databases := &stock{make: func() backend { return server.backend(t, settings...) }}
+				relaytest.TestStore(t, func(t *testing.T) relaytest.Backend { return databases.take(t) })
 			})
 		})
 	}
+}
+
+// stock lends databases to one test after the other, emptied: to make and drop one takes longer than most cases. They go with
+// the test that makes them.
+type stock struct {
+	make func() backend
+
+	mu   sync.Mutex
+	free []backend
+}
+
+func (s *stock) take(t *testing.T) backend {
+	t.Helper()
+	b, ok := s.pop()
+	if !ok {
+		b = s.make()
+	}
+	t.Cleanup(func() {
+		b.exec(t, `START TRANSACTION; DELETE FROM outbox; DELETE FROM outbox_lease; DELETE FROM outbox_attempt;
+			DELETE FROM outbox_operation; DELETE FROM outbox_correction; DELETE FROM outbox_control; DELETE FROM outbox_relay; COMMIT`)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.free = append(s.free, b)
+	})
+	b.t, b.SQLOperations.T = t, t
+	return b
+}
+
+func (s *stock) pop() (b backend, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.free) == 0 {
+		return backend{}, false
+	}
+	b = s.free[0]
+	s.free = s.free[1:]
+	return b, true
 }
 
 // eachServer runs a test in a database of its own on each product.
