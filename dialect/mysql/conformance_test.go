@@ -51,7 +51,7 @@ func (s *stock) take(t *testing.T) backend {
 		defer s.mu.Unlock()
 		s.free = append(s.free, b)
 	})
-	b.t, b.SQLOperations.T = t, t
+	b.t, b.T = t, t
 	return b
 }
 

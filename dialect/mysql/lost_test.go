@@ -1,11 +1,8 @@
 package mysql
 
 import (
-	"errors"
 	"testing"
 	"time"
-
-	"github.com/go-sql-driver/mysql"
 
 	"github.com/outboxd/outboxd/dialect"
 	"github.com/outboxd/outboxd/relay"
@@ -17,8 +14,8 @@ func (b backend) killSessions(t testing.TB) {
 	var sessions []int64
 	b.read(&sessions, "SELECT ID FROM information_schema.PROCESSLIST WHERE USER = ?", b.schema)
 	for _, id := range sessions {
-		var gone *mysql.MySQLError
-		if _, err := b.db.Exec("KILL ?", id); err != nil && !(errors.As(err, &gone) && gone.Number == 1094) {
+		const gone = 1094
+		if _, err := b.db.Exec("KILL ?", id); err != nil && errorCode(err) != gone {
 			t.Fatal(err)
 		}
 	}

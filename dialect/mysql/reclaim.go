@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 
 	"github.com/jmoiron/sqlx"
@@ -48,21 +46,22 @@ SELECT CAST(LEAST(claimed_at, UTC_TIMESTAMP(6)) AS char) AS claimed_at, ids
 FROM /*schema.*/outbox_lease WHERE lease_id = ? AND relay = ?`
 
 // Makes messages pending whose rows are locked: since the claim of their lease, or where that is NULL, as of an orphan,
-// due now and unknown since they were created. Arguments: messages, since, since.
+// due now and unknown since they were created. Arguments: pairs of seq and lease, since, since.
 const sqlLapse = `
-UPDATE JSON_TABLE(?, '$[*]' COLUMNS (seq bigint PATH '$')) s
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (seq bigint PATH '$[0]', lease_id bigint PATH '$[1]')) s
 STRAIGHT_JOIN /*schema.*/outbox o FORCE INDEX (PRIMARY) ON o.seq = s.seq
 SET o.state = 'pending', o.due_at = COALESCE(CAST(? AS datetime(6)), UTC_TIMESTAMP(6)), o.lease_id = -1,
   o.lapses = LEAST(o.lapses + 1, 2147483647),
   o.unknown_since = IF(o.unknown_since > TIMESTAMP'1000-01-01 00:00:00', o.unknown_since,
-    COALESCE(CAST(? AS datetime(6)), o.created_at))`
+    COALESCE(CAST(? AS datetime(6)), o.created_at))
+WHERE o.lease_id = s.lease_id AND o.state = 'in_flight'`
 
-// After it, in the same transaction. Arguments: whose they were, since, since, messages.
+// After it, in the same transaction. Arguments: whose they were, since, since, the same pairs.
 const sqlLapseRecord = `
 INSERT INTO /*schema.*/outbox_attempt (message_id, life, attempt, relay, started_at, duration, outcome)
 SELECT o.id, o.replays, o.attempts, ?, COALESCE(CAST(? AS datetime(6)), o.created_at),
   TIMESTAMPDIFF(MICROSECOND, COALESCE(CAST(? AS datetime(6)), o.created_at), UTC_TIMESTAMP(6)), 'lapse'
-FROM JSON_TABLE(?, '$[*]' COLUMNS (seq bigint PATH '$')) s
+FROM JSON_TABLE(?, '$[*]' COLUMNS (seq bigint PATH '$[0]')) s
 STRAIGHT_JOIN /*schema.*/outbox o FORCE INDEX (PRIMARY) ON o.seq = s.seq`
 
 // Arguments: lease, relay.
@@ -101,17 +100,22 @@ func (s *Store) Move(ctx context.Context, lease relay.LeaseID, was string) (move
 }
 
 // lapse makes pending those of the messages that nobody locks, and returns their ids. since is NULL of orphans.
-func lapse(ctx context.Context, tx session, under list[[2]int64], was string, since any) ([]string, error) {
+func lapse(ctx context.Context, tx session, under list[[2]int64], was string, since any) (ids []string, err error) {
 	free, err := lock(ctx, tx, under)
 	if err != nil || len(free) == 0 {
 		return nil, err
 	}
-	messages := list[int64](slices.Sorted(maps.Keys(free))).String()
-	if _, err := tx.exec(ctx, "lapse", messages, since, since); err != nil {
+	var locked list[[2]int64]
+	for _, pair := range under {
+		if id, ok := free[pair[0]]; ok {
+			locked, ids = append(locked, pair), append(ids, id)
+		}
+	}
+	if _, err := tx.exec(ctx, "lapse", locked.String(), since, since); err != nil {
 		return nil, err
 	}
-	_, err = tx.exec(ctx, "lapse_record", was, since, since, messages)
-	return slices.Collect(maps.Values(free)), err
+	_, err = tx.exec(ctx, "lapse_record", was, since, since, locked.String())
+	return ids, err
 }
 
 // One page of the key, with a mark where a message is in flight and its lease does not exist: a claim writes both at once
