@@ -7,10 +7,9 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/outboxd/outboxd/dialect"
 	"github.com/outboxd/outboxd/relay"
 	"github.com/outboxd/outboxd/relay/relaytest"
-
-	"github.com/outboxd/outboxd/dialect"
 )
 
 // postgresBackend is a schema of a real database; its relays log in with no more rights than roles.sql gives them.

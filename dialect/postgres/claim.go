@@ -10,9 +10,8 @@ import (
 	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
 
-	"github.com/outboxd/outboxd/relay"
-
 	"github.com/outboxd/outboxd/dialect"
+	"github.com/outboxd/outboxd/relay"
 )
 
 // Of each routing key and value of lapses the first due messages in the index's own order, so that nothing is sorted;

@@ -8,10 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/outboxd/outboxd/dialect"
 	"github.com/outboxd/outboxd/relay/relaytest"
 	outboxsql "github.com/outboxd/outboxd/sql"
-
-	"github.com/outboxd/outboxd/dialect"
 )
 
 // TestStore holds the Store to its contract on each way to a database, and where the database's own defaults would

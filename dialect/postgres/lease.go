@@ -8,9 +8,8 @@ import (
 	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
 
-	"github.com/outboxd/outboxd/relay"
-
 	"github.com/outboxd/outboxd/dialect"
+	"github.com/outboxd/outboxd/relay"
 )
 
 // $1 leases, $2 relay. What does not come back is gone or in other hands.

@@ -9,10 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/outboxd/outboxd/dialect"
 	"github.com/outboxd/outboxd/relay"
 	"github.com/outboxd/outboxd/relay/relaytest"
-
-	"github.com/outboxd/outboxd/dialect"
 )
 
 // TestIsReadCommitted claims and settles from several relays at once in a database whose default is REPEATABLE

@@ -7,9 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	outboxsql "github.com/outboxd/outboxd/sql"
-
 	"github.com/outboxd/outboxd/dialect"
+	outboxsql "github.com/outboxd/outboxd/sql"
 )
 
 // connect opens the schema as outboxd does.

@@ -5,9 +5,8 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
-	"github.com/outboxd/outboxd/relay"
-
 	"github.com/outboxd/outboxd/dialect"
+	"github.com/outboxd/outboxd/relay"
 )
 
 // Only a lease that is as it was watched changes hands; a locked one is renewed or taken just now. $1 lease, $2 renewed_at

@@ -6,9 +6,8 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
-	"github.com/outboxd/outboxd/relay"
-
 	"github.com/outboxd/outboxd/dialect"
+	"github.com/outboxd/outboxd/relay"
 )
 
 // The guard compares pairs: each id with its own lease, found by the id's place among the ascending ids, each there once.

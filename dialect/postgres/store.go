@@ -3,14 +3,13 @@ package postgres
 import (
 	"time"
 
-	"github.com/outboxd/outboxd/relay"
-
 	"github.com/outboxd/outboxd/dialect"
+	"github.com/outboxd/outboxd/relay"
 )
 
 var _ relay.Database = (*Store)(nil)
 
-// Postgres is the Store of PostgreSQL 13 and later, and with it all that the engine needs from that database. It belongs
+// Store is that of PostgreSQL 13 and later, and with it all that the engine needs from that database. It belongs
 // to one relay, whose name it writes into its leases, and is safe for concurrent use. Every statement is short, READ
 // COMMITTED and a transaction of its own; its error carries the statement's name and the SQLSTATE, and no value.
 type Store struct {
