@@ -95,10 +95,12 @@ func (s *settled) begin(ctx context.Context, conn driver.Conn) error {
 		return err
 	}
 	mode := make([]driver.Value, 1)
-	if err := errors.Join(rows.Next(mode), rows.Close()); err != nil {
+	err = rows.Next(mode)
+	text := fmt.Sprintf("%s", mode[0]) // before Close, which reads on into the same buffer
+	if err := errors.Join(err, rows.Close()); err != nil {
 		return err
 	}
-	if text := fmt.Sprintf("%s", mode[0]); text != "0" && text != "OFF" {
+	if text != "0" && text != "OFF" {
 		return errReadOnly
 	}
 	return nil
