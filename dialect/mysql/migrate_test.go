@@ -163,10 +163,8 @@ func TestMigrateKilled(t *testing.T) {
 		var waiting []int64
 		eventually(t, "the migrator to wait for the lock", func() bool {
 			const look = `SELECT ID FROM information_schema.PROCESSLIST WHERE DB = ? AND STATE = 'User lock'`
-			if err := d.db.Select(&waiting, look, d.schema); err != nil {
-				t.Fatal(err)
-			}
-			return len(waiting) == 1
+			err := d.db.Select(&waiting, look, d.schema)
+			return err == nil && len(waiting) == 1 // MySQL fails where a statement of another session has bytes that are no text.
 		})
 		d.exec(t, "KILL ?", waiting[0])
 		if class := dialect.ClassOf(<-done); class != dialect.Away && class != dialect.Cancelled {
