@@ -97,7 +97,7 @@ func TestOperate_SlowOneHoldsUpNothing(t *testing.T) {
 func TestOperate_Window(t *testing.T) {
 	inWorld(t, func(w *world) {
 		cfg := w.config("a", &recorder{answer: func(context.Context, *relay.Message) relay.Outcome { return relay.Unknown("timeout", "no answer") }})
-		cfg.Destinations[0].Window = time.Hour
+		cfg.Destinations[0].Window = 10 * time.Minute
 		cfg.Routes[0].Policy.Budget = 1
 		ids := w.insert(1, "order_paid")
 		w.start(cfg)
@@ -106,7 +106,7 @@ func TestOperate_Window(t *testing.T) {
 			t.Errorf("within the window: %+v", row)
 		}
 		w.untilAll(time.Minute, ids, relay.Failed)
-		time.Sleep(time.Hour)
+		time.Sleep(10 * time.Minute)
 		if row := w.applied(time.Minute, w.order(relay.OpReplay, `{"state":"failed"}`)); row.Affected != 0 || row.Detail.Skipped[relay.SkipUnknown] != 1 {
 			t.Errorf("past the window: %+v", row)
 		}

@@ -32,6 +32,7 @@ func TestStore(t *testing.T, open func(t *testing.T) Backend) {
 		"scout":       scoutCases(),
 		"presence":    presenceCases(),
 		"operate":     operateCases(),
+		"replay":      replayCases(),
 		"correct":     correctCases(),
 		"pause":       pauseCases(),
 		"model":       modelCases(),

@@ -47,7 +47,7 @@ func newModel(s *suite) *model {
 func (m *model) walk(steps int) {
 	all := []func(){
 		m.insert, m.claimSome, m.claimSome, m.claimOne, m.claimAgain, m.settleSome, m.settleSome, m.renewSome, m.finishEmpty,
-		m.takeAndMove, m.moveOnly, m.orphan,
+		m.takeAndMove, m.moveOnly, m.orphan, m.operate,
 	}
 	for i := range steps {
 		all[m.rand.IntN(len(all))]()
@@ -186,6 +186,34 @@ func (m *model) orphan() {
 	}
 	by := one(m, m.stores[:])
 	m.sameIDs("the walk for orphans", m.suite.walk(by.real), m.suite.walk(by.memory)...)
+}
+
+// operate applies the same operation on both tables. Wire keys stay, since new ones are made at random.
+func (m *model) operate() {
+	o := one(m, []Ordered{
+		{Op: relay.OpReplay, Filter: `{"state":"failed","wire_key":"same"}`},
+		{Op: relay.OpReplay, Filter: `{"state":"done","type":"order_paid","force":true}`},
+		{Op: relay.OpRetryNow, Filter: `{"routing_key":"order_paid"}`},
+		{Op: relay.OpCancel, Filter: `{"type":"order_refunded"}`},
+		{Op: relay.OpResolve, Filter: `{"reason":"exhausted"}`, Note: "a walk"},
+	})
+	o.ID = fmt.Sprintf("01900000-0000-7000-8000-%012x", m.rand.Int64N(1<<48))
+	by := one(m, m.stores[:])
+	m.Order(o)
+	m.table.Order(o)
+	for _, store := range []relay.Operator{by.real, by.memory} {
+		open, err := store.Operations(m.Context())
+		m.must("Operations", err)
+		if len(open) != 1 || open[0].ID != o.ID {
+			m.Fatalf("open is %+v, want operation %s", open, o.ID)
+		}
+		for !m.step(store, open[0], 3).Finished {
+		}
+	}
+	got, want := m.Operation(o.ID), m.table.Operation(o.ID)
+	if got.Affected != want.Affected || !maps.Equal(got.Detail.Skipped, want.Detail.Skipped) {
+		m.Fatalf("%s %s changed %d messages and left %v, want %d and %v", o.Op, o.Filter, got.Affected, got.Detail.Skipped, want.Affected, want.Detail.Skipped)
+	}
 }
 
 // sameRows compares messages, their attempts and the lease rows; of times, whether they are set.
