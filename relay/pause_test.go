@@ -33,7 +33,7 @@ func TestPause(t *testing.T) {
 				sink := &recorder{}
 				w.start(w.config("a", sink))
 				w.start(w.config("b", sink))
-				w.untilAll(time.Second, w.insert(10, "order_paid"), relay.Finished)
+				w.untilAll(3*time.Second, w.insert(10, "order_paid"), relay.Finished)
 				w.order(relay.OpPause, filter+`,"indefinitely":true}`)
 				time.Sleep(time.Second)
 				before := sink.all()
@@ -63,7 +63,7 @@ func TestPause_OfOthers(t *testing.T) {
 		}
 		w.start(w.config("a", &recorder{}))
 		time.Sleep(2 * time.Second)
-		w.untilAll(time.Second, w.insert(10, "order_paid"), relay.Finished)
+		w.untilAll(3*time.Second, w.insert(10, "order_paid"), relay.Finished)
 	})
 }
 
