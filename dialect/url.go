@@ -33,7 +33,7 @@ func EngineOf(url string) (engine, cleaned string, err error) {
 		return "", "", errURL
 	case base == "postgres" || base == "postgresql":
 		return Postgres, "postgres:" + rest, nil
-	case base == "mysql" || base == "mariadb":
+	case base == "mysql" || base == "mariadb" || base == "mysql2":
 		return MySQL, "mysql:" + rest, nil
 	case base == "sqlite" || base == "sqlite3" || base == "file":
 		return SQLite, "sqlite:" + rest, nil

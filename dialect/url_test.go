@@ -14,6 +14,7 @@ func TestEngineOf(t *testing.T) {
 		{"PostgreSQL+asyncpg://u:p@h/d", Postgres, "postgres://u:p@h/d", ""},
 		{"mysql://u:p@h:3306/d?charset=utf8mb4", MySQL, "mysql://u:p@h:3306/d?charset=utf8mb4", ""},
 		{"mariadb://u:p@h/d", MySQL, "mysql://u:p@h/d", ""},
+		{"mysql2://u:p@h/d", MySQL, "mysql://u:p@h/d", ""}, // as Rails writes it
 		{"mysql+pymysql://u:p@h/d", MySQL, "mysql://u:p@h/d", ""},
 		{"sqlite:/var/lib/shop.db", SQLite, "sqlite:/var/lib/shop.db", ""},
 		{"sqlite:///shop.db", SQLite, "sqlite:///shop.db", ""},

@@ -108,7 +108,24 @@ func (w *waiter) try(ctx context.Context) error {
 	if err := w.db.CheckShape(ctx); err != nil {
 		return lasting(err)
 	}
-	return nil
+	return w.hint(ctx)
+}
+
+// hinter is an engine that may have something to say of a server on which a relay works.
+type hinter interface {
+	Hints(context.Context) ([]string, error)
+}
+
+func (w *waiter) hint(ctx context.Context) error {
+	h, ok := w.db.(hinter)
+	if !ok {
+		return nil
+	}
+	hints, err := h.Hints(ctx)
+	for _, words := range hints {
+		w.log.Warn("the database server", "hint", words)
+	}
+	return err
 }
 
 // lasting marks an error that time alone does not mend.
