@@ -34,8 +34,8 @@ func TestExitCodes(t *testing.T) {
 		{args: "migrate up", env: away, code: exitDatabase},
 		{args: "run --once -c testdata/config/stdout.yaml", env: away, code: exitDatabase},
 		{
-			args: "migrate status", env: []string{"OUTBOXD_DATABASE_URL=mysql://u:hunter2@h/d"}, code: exitConfiguration,
-			want: "outboxd: database: the database URL begins with mysql: outboxd works on PostgreSQL only, with postgres://",
+			args: "migrate status", env: []string{"OUTBOXD_DATABASE_URL=oracle://u:hunter2@h/d"}, code: exitConfiguration,
+			want: "outboxd: database: the database URL begins with oracle: outboxd works on PostgreSQL, MySQL, MariaDB and SQLite",
 		},
 	} {
 		t.Run(c.args, func(t *testing.T) {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/outboxd/outboxd/dialect"
 )
 
 // output is the format that -o asks for.
@@ -81,6 +83,9 @@ func cell(v reflect.Value) string {
 			return "-"
 		}
 		v = v.Elem()
+	}
+	if at, ok := reflect.TypeAssert[dialect.Time](v); ok {
+		v = reflect.ValueOf(at.Time)
 	}
 	if at, ok := reflect.TypeAssert[time.Time](v); ok {
 		return at.UTC().Format(time.RFC3339)
