@@ -29,7 +29,8 @@ install_packages() {
   local hook=() code=0
   if [ ! -e /usr/sbin/policy-rc.d ]; then
     hook=(/usr/sbin/policy-rc.d)
-    install -m 755 /dev/stdin "${hook[@]}" <<<$'#!/bin/sh\nexit 101'
+    printf '#!/bin/sh\nexit 101\n' >"${hook[@]}"
+    chmod +x "${hook[@]}"
   fi
   apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=300 "$@" >>"$folder/apt.log" 2>&1 || code=$?
   if [ ${#hook[@]} -gt 0 ]; then rm -f "${hook[@]}"; fi
@@ -79,7 +80,10 @@ server_folder() {
 }
 
 # run_file COMMAND...: makes $dir/run, which becomes that command, with its own arguments behind it.
-run_file() { install -m 755 /dev/stdin "$dir/run" <<<"#!/bin/bash"$'\n'"exec$(printf ' %q' "$@") \"\$@\""; }
+run_file() {
+  printf '#!/bin/bash\nexec%s "$@"\n' "$(printf ' %q' "$@")" >"$dir/run"
+  chmod +x "$dir/run"
+}
 
 # wait_for NAME PID LOG COMMAND...: until the command succeeds, or the server ended.
 wait_for() {
