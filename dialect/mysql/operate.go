@@ -64,16 +64,18 @@ SELECT id, seq, routing_key, state, COALESCE(reason, '') AS reason, COALESCE(err
   TIMESTAMPDIFF(MICROSECOND, NULLIF(unknown_since, TIMESTAMP'1000-01-01 00:00:00'), UTC_TIMESTAMP(6)) AS unknown_for
 FROM /*schema.*/outbox o FORCE INDEX (PRIMARY) WHERE seq IN (?) ORDER BY seq`
 
-const textKeepPayload = `
-UPDATE /*schema.*/outbox_correction c JOIN /*schema.*/outbox o ON o.id = c.id SET c.old_payload = o.payload
-WHERE c.operation_id = ? AND o.seq IN (?)`
+// What writes begins with messages that are locked already, by their key: it waits for nobody.
+const textKeepPayload = corrected + `SET c.old_payload = o.payload WHERE o.seq IN (?)`
 
-const textCorrect = `
-UPDATE /*schema.*/outbox_correction c JOIN /*schema.*/outbox o ON o.id = c.id SET o.payload = c.payload
-WHERE c.operation_id = ? AND o.seq IN (?) AND o.state IN ('pending', 'failed')`
+const textCorrect = corrected + `SET o.payload = c.payload WHERE o.seq IN (?) AND o.state IN ('pending', 'failed')`
+
+const corrected = `
+UPDATE /*schema.*/outbox o FORCE INDEX (PRIMARY)
+STRAIGHT_JOIN /*schema.*/outbox_correction c FORCE INDEX (PRIMARY) ON c.operation_id = ? AND c.id = o.id
+`
 
 const textRevive = `
-UPDATE /*schema.*/outbox SET state = 'pending', due_at = UTC_TIMESTAMP(6), attempts = 0, lapses = 0, replays = replays + 1,
+UPDATE /*schema.*/outbox FORCE INDEX (PRIMARY) SET state = 'pending', due_at = UTC_TIMESTAMP(6), attempts = 0, lapses = 0, replays = replays + 1,
   done_at = TIMESTAMP'1000-01-01 00:00:00', failed_at = TIMESTAMP'1000-01-01 00:00:00', resolved_at = TIMESTAMP'1000-01-01 00:00:00',
   reason = NULL, result = DEFAULT,
   expires_at = IF(?, expires_at, NULL),
@@ -81,14 +83,14 @@ UPDATE /*schema.*/outbox SET state = 'pending', due_at = UTC_TIMESTAMP(6), attem
   send_id = IF(?, UUID(), send_id)
 WHERE seq IN (?) AND state <> 'in_flight'`
 
-const textHasten = `UPDATE /*schema.*/outbox SET due_at = UTC_TIMESTAMP(6) WHERE seq IN (?) AND state = 'pending'`
+const textHasten = `UPDATE /*schema.*/outbox FORCE INDEX (PRIMARY) SET due_at = UTC_TIMESTAMP(6) WHERE seq IN (?) AND state = 'pending'`
 
 const textWithdraw = `
-UPDATE /*schema.*/outbox SET state = 'failed', reason = 'cancelled', due_at = TIMESTAMP'9999-12-31 00:00:00',
+UPDATE /*schema.*/outbox FORCE INDEX (PRIMARY) SET state = 'failed', reason = 'cancelled', due_at = TIMESTAMP'9999-12-31 00:00:00',
   failed_at = UTC_TIMESTAMP(6), resolved_at = UTC_TIMESTAMP(6)
 WHERE seq IN (?) AND state = 'pending'`
 
-const textResolve = `UPDATE /*schema.*/outbox SET resolved_at = UTC_TIMESTAMP(6) WHERE seq IN (?) AND state = 'failed'`
+const textResolve = `UPDATE /*schema.*/outbox FORCE INDEX (PRIMARY) SET resolved_at = UTC_TIMESTAMP(6) WHERE seq IN (?) AND state = 'failed'`
 
 const textPauses = `
 SELECT name, COALESCE(value, '') AS value, ` + nowMicros + ` FROM /*schema.*/outbox_control WHERE kind = 'pause' ORDER BY name`

@@ -55,7 +55,7 @@ UPDATE /*schema.*/outbox_operation SET progress = ?::text, affected = ?::bigint,
 WHERE id = ?::uuid`
 
 const walkCorrections = walked + `json_build_array(id::text)::text AS place FROM /*schema.*/outbox
-WHERE id IN (SELECT id FROM /*schema.*/outbox_correction WHERE operation_id = ?::uuid) AND id > ?::uuid ORDER BY id LIMIT ?::int`
+WHERE id = ANY (ARRAY(SELECT id FROM /*schema.*/outbox_correction WHERE operation_id = ?::uuid)) AND id > ?::uuid ORDER BY id LIMIT ?::int`
 
 const textCandidates = `
 SELECT id, seq, routing_key, state, coalesce(reason, '') AS reason, coalesce(error_class, '') AS error_class, lease_id,

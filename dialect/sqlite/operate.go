@@ -41,8 +41,10 @@ const textAdvance = `
 UPDATE outbox_operation SET progress = ?, affected = ?, detail = nullif(?, ''), applier = ?, applied_at = CASE WHEN ? THEN ` + sqlNow + ` END
 WHERE id = ?`
 
-const walkCorrections = walked + `json_array(CAST(seq AS TEXT)) AS place FROM outbox
-WHERE id IN (SELECT id FROM outbox_correction WHERE operation_id = ?) AND seq > CAST(? AS INTEGER) ORDER BY seq LIMIT ?`
+// CROSS JOIN keeps the order of its tables: each correction finds its message by the id.
+const walkCorrections = walked + `json_array(CAST(seq AS TEXT)) AS place
+FROM (SELECT o.* FROM outbox_correction c CROSS JOIN outbox o ON o.id = c.id WHERE c.operation_id = ?)
+WHERE seq > CAST(? AS INTEGER) ORDER BY seq LIMIT ?`
 
 const textCandidates = `
 SELECT id, seq, routing_key, state, coalesce(reason, '') AS reason, coalesce(error_class, '') AS error_class, lease_id,
