@@ -54,10 +54,15 @@ func (o *Operator) Operate(ctx context.Context, op relay.Operation, judge func(r
 	return step, err
 }
 
-// standing is how far an operation has come.
-type standing struct {
+// stepping is one step at an operation: its transaction, and how far the operation has come.
+type stepping struct {
+	*Inspector
 	relay.Progress
 	relay.Detail
+
+	q        sqlx.ExtContext
+	op       relay.Operation
+	judge    func(relay.Candidate) relay.Verdict
 	affected int
 	now      int64 // microseconds since 1970, by the database's clock
 }
@@ -66,7 +71,8 @@ type standing struct {
 // the relay, and what was done is written where it is held.
 func (o *Operator) step(ctx context.Context, op relay.Operation, judge func(relay.Candidate) relay.Verdict, most int) (step relay.Step, err error) {
 	err = o.Inspector.Write(ctx, func(q sqlx.ExtContext) error {
-		s, ok, err := o.lock(ctx, q, op.ID)
+		s := &stepping{Inspector: o.Inspector, q: q, op: op, judge: judge}
+		ok, err := s.lock(ctx)
 		if err != nil || !ok {
 			step.Elsewhere = !ok
 			return err
@@ -76,43 +82,51 @@ func (o *Operator) step(ctx context.Context, op relay.Operation, judge func(rela
 		case op.Err != nil:
 			s.Refused, step.Finished = op.Err.Error(), true
 		case op.Op.Steers():
-			step.Finished = true
-			err = o.steer(ctx, q, op, s)
+			step.Finished, err = true, s.steer(ctx)
 		default:
-			step.Finished, step.Wait, err = o.walk(ctx, q, op, s, judge, most)
+			step.Finished, step.Wait, err = s.walk(ctx, most)
 		}
 		if err != nil || step.Wait > 0 {
 			return err
 		}
 		step.Affected = s.affected - before
-		return o.advance(ctx, q, op.ID, s, step.Finished)
+		return s.advance(ctx, o.Relay, step.Finished)
 	})
 	return step, o.Inspector.Wrap("operate", err)
 }
 
+func (s *stepping) find(ctx context.Context, rows any, query string, args ...any) error {
+	return s.selectOn(ctx, s.q, rows, query, args...)
+}
+
+func (s *stepping) exec(ctx context.Context, statement string, args ...any) error {
+	return s.execOn(ctx, s.q, statement, args...)
+}
+
 // lock takes the operation, unless another relay has it or it is applied.
-func (o *Operator) lock(ctx context.Context, q sqlx.ExtContext, id string) (*standing, bool, error) {
+func (s *stepping) lock(ctx context.Context) (ok bool, err error) {
 	var rows []struct {
 		Progress, Detail string
 		Affected         int
 		Now              int64
 	}
-	if err := o.Inspector.selectOn(ctx, q, &rows, o.Inspector.Operations.Lock, id); err != nil || len(rows) == 0 {
-		return nil, false, err
+	if err := s.find(ctx, &rows, s.Operations.Lock, s.op.ID); err != nil || len(rows) == 0 {
+		return false, err
 	}
-	s := &standing{affected: rows[0].Affected, now: rows[0].Now}
+	s.affected, s.now = rows[0].Affected, rows[0].Now
 	for text, to := range map[string]any{rows[0].Progress: &s.Progress, rows[0].Detail: &s.Detail} {
 		if text == "" {
 			continue
 		}
 		if err := json.Unmarshal([]byte(text), to); err != nil {
-			return nil, false, fmt.Errorf("operation %s: its progress or detail is not what a relay wrote: %w", id, err)
+			return false, fmt.Errorf("operation %s: its progress or detail is not what a relay wrote: %w", s.op.ID, err)
 		}
 	}
-	return s, true, nil
+	return true, nil
 }
 
-func (o *Operator) advance(ctx context.Context, q sqlx.ExtContext, id string, s *standing, finished bool) error {
+// advance writes how far the operation has come.
+func (s *stepping) advance(ctx context.Context, applier string, finished bool) error {
 	s.At = s.now
 	progress, err := json.Marshal(s.Progress)
 	if err != nil {
@@ -122,94 +136,91 @@ func (o *Operator) advance(ctx context.Context, q sqlx.ExtContext, id string, s 
 	if err != nil {
 		return err
 	}
-	told := string(detail)
-	if told == "{}" {
-		told = ""
+	if string(detail) == "{}" {
+		detail = nil
 	}
-	return o.Inspector.execOn(ctx, q, o.Inspector.Operations.Advance, string(progress), s.affected, told, o.Relay, finished, id)
+	return s.exec(ctx, s.Operations.Advance, string(progress), s.affected, string(detail), applier, finished, s.op.ID)
 }
 
 // walk goes on where the operation is, and changes one page of messages.
-func (o *Operator) walk(ctx context.Context, q sqlx.ExtContext, op relay.Operation, s *standing, judge func(relay.Candidate) relay.Verdict, most int) (finished bool, wait time.Duration, err error) {
+func (s *stepping) walk(ctx context.Context, most int) (finished bool, wait time.Duration, err error) {
 	since := time.Duration(-1)
 	if s.At > 0 {
 		since = FromMicros(s.now - s.At)
 	}
-	n, wait := op.Order.Allow(most, s.affected, since)
+	n, wait := s.op.Order.Allow(most, s.affected, since)
 	if wait > 0 {
 		return false, wait, nil
 	}
-	search := o.Inspector.searchOf(op, n)
+	search := s.searchOf(s.op, n)
 	if len(s.Place) != len(search.Start) {
 		s.Place = search.Start
 	}
-	found, next, err := o.Inspector.page(ctx, q, search, s.Place)
+	found, next, err := s.page(ctx, s.q, search, s.Place)
 	if err != nil {
-		return false, 0, wrongID(o.Inspector.Wrap("operate", err))
+		return false, 0, wrongID(s.Wrap("operate", err))
 	}
-	changed, err := o.change(ctx, q, op, found, judge, &s.Detail)
-	if err != nil {
+	if err := s.change(ctx, found); err != nil {
 		return false, 0, err
 	}
-	s.affected += changed
-	s.Place = next
-	if next == nil {
-		s.AddUnmatched(op, s.affected)
+	if s.Place = next; next == nil {
+		s.AddUnmatched(s.op, s.affected)
 	}
-	return next == nil || op.Order.Reached(s.affected), 0, nil
+	return next == nil || s.op.Order.Reached(s.affected), 0, nil
 }
 
-// change locks messages, lets judge decide, and does it, all of one verdict at once. It returns how many it changed.
-func (o *Operator) change(ctx context.Context, q sqlx.ExtContext, op relay.Operation, found []Listed, judge func(relay.Candidate) relay.Verdict, detail *relay.Detail) (changed int, err error) {
-	texts := o.Inspector.Operations
-	query := texts.LockCandidates
-	if op.DryRun {
-		query = texts.Candidates
+// change locks messages, lets judge decide, and does it, all of one verdict at once.
+func (s *stepping) change(ctx context.Context, found []Listed) error {
+	query := s.Operations.LockCandidates
+	if s.op.DryRun {
+		query = s.Operations.Candidates
 	}
-	candidates, err := o.Inspector.candidates(ctx, q, query, op.ID, found)
+	candidates, err := s.candidates(ctx, s.q, query, s.op.ID, found)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	detail.Add(relay.SkipLocked, len(found)-len(candidates))
+	s.Add(relay.SkipLocked, len(found)-len(candidates))
 	verdicts := map[relay.Verdict][]relay.Candidate{}
 	for _, c := range candidates {
-		v := judge(c)
+		v := s.judge(c)
 		verdicts[v] = append(verdicts[v], c)
 	}
 	for v, of := range verdicts {
 		if v.Effect == relay.Skipped {
-			detail.Add(v.Why, len(of))
+			s.Add(v.Why, len(of))
 			continue
 		}
-		changed += len(of)
-		if op.DryRun {
+		s.affected += len(of)
+		if s.op.DryRun {
 			continue
 		}
-		if err := o.apply(ctx, q, op.ID, v, texts.Keys(of)); err != nil {
-			return 0, err
+		if err := s.apply(ctx, v, s.Operations.Keys(of)); err != nil {
+			return err
 		}
 	}
-	return changed, nil
+	return nil
 }
 
 // apply does to messages, whose rows are locked, what the verdict says.
-func (o *Operator) apply(ctx context.Context, q sqlx.ExtContext, operation string, v relay.Verdict, keys any) error {
-	t := o.Inspector.Operations
-	exec := func(statement string, args ...any) error { return o.Inspector.execOn(ctx, q, statement, args...) }
+func (s *stepping) apply(ctx context.Context, v relay.Verdict, keys any) error {
+	t := s.Operations
 	if v.Payload {
-		if err := errors.Join(exec(t.KeepPayload, operation, keys), exec(t.Correct, operation, keys)); err != nil {
+		if err := s.exec(ctx, t.KeepPayload, s.op.ID, keys); err != nil {
+			return err
+		}
+		if err := s.exec(ctx, t.Correct, s.op.ID, keys); err != nil {
 			return err
 		}
 	}
 	switch v.Effect {
 	case relay.Revived:
-		return exec(t.Revive, v.KeepExpiry, v.ForgetUnknown, v.NewKey, keys)
+		return s.exec(ctx, t.Revive, v.KeepExpiry, v.ForgetUnknown, v.NewKey, keys)
 	case relay.Hastened:
-		return exec(t.Hasten, keys)
+		return s.exec(ctx, t.Hasten, keys)
 	case relay.Withdrawn:
-		return exec(t.Withdraw, keys)
+		return s.exec(ctx, t.Withdraw, keys)
 	case relay.Resolved:
-		return exec(t.Resolve, keys)
+		return s.exec(ctx, t.Resolve, keys)
 	case relay.Skipped, relay.Corrected:
 	}
 	return nil

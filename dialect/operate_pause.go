@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/jmoiron/sqlx"
-
 	"github.com/outboxd/outboxd/relay"
 )
 
@@ -52,17 +50,17 @@ func (o *Operator) Pauses(ctx context.Context) ([]relay.Pause, error) {
 }
 
 // steer applies a pause or a resume.
-func (o *Operator) steer(ctx context.Context, q sqlx.ExtContext, op relay.Operation, s *standing) error {
-	name := op.Order.Target().String()
+func (s *stepping) steer(ctx context.Context) error {
+	name := s.op.Order.Target().String()
 	var rows []pauseRow
-	if err := o.Inspector.selectOn(ctx, q, &rows, o.Inspector.Operations.Paused, name); err != nil {
+	if err := s.find(ctx, &rows, s.Operations.Paused, name); err != nil {
 		return err
 	}
-	if op.Op == relay.OpPause {
+	if s.op.Op == relay.OpPause {
 		s.affected = 1
-		return o.pause(ctx, q, op, name, s.now)
+		return s.pause(ctx, name)
 	}
-	if len(rows) > 0 && op.Order.Ended {
+	if len(rows) > 0 && s.op.Order.Ended {
 		if v, left := rows[0].read(); v.Until == nil || left > 0 {
 			rows = nil // It was paused anew.
 		}
@@ -72,45 +70,45 @@ func (o *Operator) steer(ctx context.Context, q sqlx.ExtContext, op relay.Operat
 		return nil
 	}
 	s.affected = 1
-	return o.resume(ctx, q, op, name, s)
+	return s.resume(ctx, name)
 }
 
-func (o *Operator) pause(ctx context.Context, q sqlx.ExtContext, op relay.Operation, name string, now int64) error {
-	if op.DryRun {
+func (s *stepping) pause(ctx context.Context, name string) error {
+	if s.op.DryRun {
 		return nil
 	}
-	v := pauseValue{Operation: op.ID, Actor: op.Actor, Note: op.Note}
-	if !op.Order.Indefinitely {
-		until := time.UnixMicro(now).Add(time.Duration(op.Order.For)).UTC().Truncate(time.Microsecond) // as finely as databases tell the time
+	v := pauseValue{Operation: s.op.ID, Actor: s.op.Actor, Note: s.op.Note}
+	if !s.op.Order.Indefinitely {
+		until := time.UnixMicro(s.now).Add(time.Duration(s.op.Order.For)).UTC()
 		v.Until = &until
 	}
 	value, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	return o.Inspector.execOn(ctx, q, o.Inspector.Operations.Pause, name, string(value))
+	return s.exec(ctx, s.Operations.Pause, name, string(value))
 }
 
 // resume ends a pause. What was turned back because of it waits for up to ten minutes: an operation of its own makes that
 // due, a second later, when no relay turns back any more.
-func (o *Operator) resume(ctx context.Context, q sqlx.ExtContext, op relay.Operation, name string, s *standing) error {
-	if op.DryRun {
+func (s *stepping) resume(ctx context.Context, name string) error {
+	if s.op.DryRun {
 		return nil
 	}
-	if err := o.Inspector.execOn(ctx, q, o.Inspector.Operations.Resume, name); err != nil {
+	if err := s.exec(ctx, s.Operations.Resume, name); err != nil {
 		return err
 	}
-	if op.Order.Type == "" {
+	order := s.op.Order
+	if order.Type == "" {
 		return nil
 	}
-	frees := relay.Operation{
-		ID: newUUID(), Op: relay.OpRetryNow, Actor: op.Actor, Note: "resumes " + name,
+	s.Frees = newUUID()
+	return s.ask(ctx, s.q, s.Operations.AskSoon, relay.Operation{
+		ID: s.Frees, Op: relay.OpRetryNow, Actor: s.op.Actor, Note: "resumes " + name,
 		Order: relay.Order{Filter: relay.Filter{
-			State: relay.Pending, ErrorClass: relay.ClassPaused, Type: op.Order.Type, SchemaVersion: op.Order.SchemaVersion,
+			State: relay.Pending, ErrorClass: relay.ClassPaused, Type: order.Type, SchemaVersion: order.SchemaVersion,
 		}},
-	}
-	s.Frees = frees.ID
-	return o.Inspector.ask(ctx, q, o.Inspector.Operations.AskSoon, frees)
+	})
 }
 
 // Ask implements relay.Operator.
