@@ -89,7 +89,9 @@ func (o *Operator) step(ctx context.Context, op relay.Operation, judge func(rela
 		if err != nil || step.Wait > 0 {
 			return err
 		}
-		step.Affected = s.affected - before
+		if step.Affected = s.affected - before; step.Affected > 0 {
+			s.At = s.now
+		}
 		return s.advance(ctx, o.Relay, step.Finished)
 	})
 	return step, o.Inspector.Wrap("operate", err)
@@ -127,7 +129,6 @@ func (s *stepping) lock(ctx context.Context) (ok bool, err error) {
 
 // advance writes how far the operation has come.
 func (s *stepping) advance(ctx context.Context, applier string, finished bool) error {
-	s.At = s.now
 	progress, err := json.Marshal(s.Progress)
 	if err != nil {
 		return err

@@ -95,11 +95,11 @@ func (d *Detail) AddUnmatched(o Operation, affected int) {
 // Progress is the progress column: where an operation is. Whoever takes the next step goes on there.
 type Progress struct {
 	Place []string `json:"place"` // in the order in which the Store walks
-	At    int64    `json:"at"`    // when the last step was, in microseconds since 1970 by the database's clock
+	At    int64    `json:"at"`    // when a step last changed something, in microseconds since 1970 by the database's clock
 }
 
 // Allow tells how many messages a step may change, at most the most given, after the operation has changed so many; or how
-// long to wait until its rate allows another one. since is how long the last step is ago, below 0 for the first one.
+// long to wait until its rate allows another one. since is how long the last change is ago, below 0 before the first one.
 func (o Order) Allow(most, affected int, since time.Duration) (n int, wait time.Duration) {
 	if o.Limit > 0 {
 		most = min(most, o.Limit-affected)

@@ -45,7 +45,10 @@ func (s *Memory) Operate(ctx context.Context, op relay.Operation, judge func(rel
 		if step.Wait > 0 {
 			return
 		}
-		step.Affected, o.applier, o.At = o.affected-before, s.relay, now.UnixMicro()
+		o.applier = s.relay
+		if step.Affected = o.affected - before; step.Affected > 0 {
+			o.At = now.UnixMicro()
+		}
 		if step.Finished {
 			o.applied = now
 		}

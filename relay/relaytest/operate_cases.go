@@ -212,18 +212,23 @@ func operateLimit(s *suite) {
 }
 
 func operateRate(s *suite) {
+	resolved := s.failed(Seed{}, exhausted)
+	s.apply(s.order(relay.OpResolve, ofID(resolved)), 1, nil)
 	s.manyFailed(7)
 	o := s.order(relay.OpReplay, `{"state":"failed","rate":0.5}`)
-	if step := s.step(s.a, o, 500); step.Affected != 1 || step.Finished {
-		s.Fatalf("the first step is %+v, want one message", step)
+	if step := s.step(s.a, o, 500); step.Affected != 0 || step.Finished || step.Wait != 0 {
+		s.Fatalf("a step that leaves a message as it is is %+v, want no wait", step)
+	}
+	if step := s.step(s.a, o, 500); step.Affected != 1 || step.Finished || step.Wait != 0 {
+		s.Fatalf("the next step is %+v, want one message", step)
 	}
 	step := s.step(s.a, o, 500)
 	if step.Affected != 0 || step.Finished || step.Wait <= 0 || step.Wait > 2*time.Second {
 		s.Fatalf("the next step is %+v, want a wait of up to 2 s", step)
 	}
 	o = s.order(relay.OpReplay, `{"state":"failed","rate":4}`)
-	if step := s.step(s.Store("b"), o, 500); step.Affected != 4 || step.Finished {
-		s.Fatalf("the first step is %+v, want the messages of a second", step)
+	if step := s.step(s.Store("b"), o, 500); step.Affected != 3 || step.Finished {
+		s.Fatalf("the first step is %+v, want the messages of a second, one of which is resolved", step)
 	}
 }
 
