@@ -141,8 +141,11 @@ func (r *Relay) tellFailure(f flight, m *Message, t Try) {
 // ready makes a message ready for its send, or says what becomes of it without one. A header that is no string is our
 // verdict, not the destination's: no breaker hears of it.
 func (r *Relay) ready(f flight, m *Message, policy *Policy) (s Settlement, ready bool) {
-	if s, turned := Admit(Admission{Claim: m.Claim, Policy: policy, Window: f.dest.Window, Since: time.Since(f.since),
-		Paused: !r.pauses.accepts(m.Type, m.SchemaVersion)}); turned {
+	s, turned := Admit(Admission{
+		Claim: m.Claim, Policy: policy, Window: f.dest.Window, Since: time.Since(f.since),
+		Paused: !r.pauses.accepts(m.Type, m.SchemaVersion),
+	})
+	if turned {
 		return s, false
 	}
 	headers, err := parseHeaders(m.RawHeaders)
