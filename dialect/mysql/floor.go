@@ -118,12 +118,13 @@ func (f *floors) doubts(quotas []relay.Quota) {
 	}
 }
 
-// The first due_at there is from the old floor on, or now, less the margin of two seconds. Arguments: routing key, floor.
+// The first due_at there is from the old floor on; the beginning of this statement less the margin, where that is earlier.
+// Arguments: routing key, floor.
 const sqlFloor = `
-SELECT CAST(LEAST(UTC_TIMESTAMP(6), COALESCE((
+SELECT CAST(LEAST(UTC_TIMESTAMP(6) - INTERVAL 2 SECOND, COALESCE((
     SELECT due_at FROM /*schema.*/outbox FORCE INDEX (outbox_due)
     WHERE routing_key = ? AND lapses = 0 AND due_at >= ? ORDER BY lapses, due_at, seq LIMIT 1),
-  UTC_TIMESTAMP(6))) - INTERVAL 2 SECOND AS char) AS floor`
+  UTC_TIMESTAMP(6))) AS char) AS floor`
 
 // look moves the floors of routing keys that are about to be claimed.
 func (s *Store) look(ctx context.Context, quotas []relay.Quota) error {
