@@ -39,6 +39,7 @@ var arrows = []arrow{
 		folder: "dialect", ours: []string{"relay", "sql"}, // an engine brings its own driver
 		others: []string{"github.com/jmoiron/sqlx"},
 	},
+	{folder: "dialect/dialecttest", ours: []string{"dialect", "outbox", "relay"}, others: []string{"github.com/jmoiron/sqlx"}},
 	{
 		folder: "dialect/postgres", ours: []string{"dialect", "outbox", "relay", "sql"},
 		others: []string{"github.com/jmoiron/sqlx", "github.com/lib/pq"},
@@ -66,6 +67,9 @@ var arrows = []arrow{
 	{folder: "scripts/testreport"},
 }
 
+// forTests are for the tests of all packages, and for nothing else.
+var forTests = []string{module + "relay/relaytest", module + "dialect/dialecttest"}
+
 // imports is what `go list` says of a package.
 type imports struct {
 	ImportPath   string
@@ -83,14 +87,14 @@ func TestArrows(t *testing.T) {
 			continue
 		}
 		for _, imported := range p.Imports {
-			if !a.allows(imported) {
+			if !a.allows(imported) || slices.Contains(forTests, imported) {
 				t.Errorf("%s imports %s: no arrow leads there", p.ImportPath, imported)
 			}
 		}
 		// A test may also use what helps tests, and third parties as it likes; it follows the arrows all the same.
 		for _, imported := range slices.Concat(p.TestImports, p.XTestImports) {
 			own := imported+"/" == module || strings.HasPrefix(imported, module)
-			if own && imported != p.ImportPath && imported != module+"relay/relaytest" && !a.allows(imported) {
+			if own && imported != p.ImportPath && !slices.Contains(forTests, imported) && !a.allows(imported) {
 				t.Errorf("a test of %s imports %s: no arrow leads there", p.ImportPath, imported)
 			}
 		}

@@ -1,238 +1,85 @@
 package sqlite
 
 import (
+	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/jmoiron/sqlx"
+
 	"github.com/outboxd/outboxd/dialect"
-	"github.com/outboxd/outboxd/relay"
+	"github.com/outboxd/outboxd/dialect/dialecttest"
 )
 
-const minute = "60000000"
-
-// knownState fills a table with messages whose ids tell what they are.
-var knownState = strings.NewReplacer("now", sqlNow, "minute", minute).Replace(`
-WITH g(n) AS (VALUES (1), (2), (3), (4), (5), (6), (7), (8), (9))
-INSERT INTO outbox (id, aggregatetype, aggregateid, type, payload) SELECT 'm-' || n, 'orders', n, 'paid', 'secret' FROM g;
-INSERT INTO outbox (id, type, payload, headers) VALUES ('m-a', 'mail', x'00ff', '{"a":"b"}');
--- 1, 2: due for 10 and 5 minutes; 3: delayed by the application; 4: retrying; 5: no policy
-UPDATE outbox SET due_at = now - 10 * minute WHERE id = 'm-1';
-UPDATE outbox SET due_at = now - 5 * minute, lapses = 1, lease_id = -1 WHERE id = 'm-2';
-UPDATE outbox SET due_at = now + 60 * minute WHERE id = 'm-3';
-UPDATE outbox SET due_at = now + 61 * minute, attempts = 1, lease_id = 7, error_class = 'http_5xx', last_error = '503' WHERE id = 'm-4';
-UPDATE outbox SET due_at = now + 62 * minute, lease_id = 7, error_class = 'no_policy' WHERE id = 'm-5';
--- 6: in flight under a lease; 7: in flight without one; 8: failed; 9: failed and resolved; a: done
-UPDATE outbox SET state = 'in_flight', due_at = NULL, lease_id = 6 WHERE id = 'm-6';
-UPDATE outbox SET state = 'in_flight', due_at = NULL, lease_id = 77 WHERE id = 'm-7';
-UPDATE outbox SET state = 'failed', due_at = NULL, failed_at = now, reason = 'rejected', error_class = 'http_4xx', last_error = '422', attempts = 1 WHERE id = 'm-8';
-UPDATE outbox SET state = 'failed', due_at = NULL, failed_at = now - 60 * minute, reason = 'cancelled', resolved_at = now WHERE id = 'm-9';
-UPDATE outbox SET state = 'done', due_at = NULL, done_at = now, result = '3@17', attempts = 1 WHERE id = 'm-a';
-INSERT INTO outbox_lease VALUES (6, 'r1', now - 5 * minute, now - 4 * minute, 30000000, (SELECT json_group_array(seq) FROM outbox WHERE id IN ('m-6', 'm-a')));
-INSERT INTO outbox_attempt (message_id, life, attempt, relay, started_at, duration, outcome, error_class, error) VALUES
-  ('m-4', 0, 1, 'r1', now, 1500000, 'retry', 'http_5xx', '503'),
-  ('m-8', 0, 1, 'r1', now, 1000000, 'fail', 'http_4xx', '422'),
-  ('m-4', 1, 1, 'r2', now, 2000000, 'lapse', NULL, NULL);
-INSERT INTO outbox_relay VALUES ('r1', 'h1', '0.1.0', 'abc', '["kafka","audit"]', now - 60 * minute, now - 3000000), ('r2', 'h2', '0.1.0', 'abd', '[]', now, now);
-INSERT INTO outbox_control (kind, name, owner, value) VALUES ('breaker', 'kafka', 'r1', '{"state":"ok","width":0,"failures":0,"last_error":""}'),
-  ('breaker', 'kafka/orders', 'r1', '{"state":"open","width":0,"failures":5,"last_error":"broker: refused"}'), ('breaker', 'hand', 'r2', '{}');
-`)
-
-func known(t *testing.T) *DB {
-	t.Helper()
-	f := newFile(t)
-	f.exec(t, knownState)
-	return f.open(t, dialect.Options{})
+func TestInspector(t *testing.T) {
+	t.Parallel()
+	dialecttest.TestInspector(t, func(t *testing.T) dialecttest.Backend { return seen{newFile(t), t} })
 }
 
-func TestList(t *testing.T) {
-	t.Parallel()
-	db := known(t)
-	halfAnHourAgo := time.Now().Add(-30 * time.Minute)
-	cases := []struct {
-		filter relay.Filter
-		want   string // last characters of the ids
-	}{
-		{relay.Filter{}, "a987654321"},
-		{relay.Filter{State: "pending"}, "13452"}, // routing key, lapses, due_at
-		{relay.Filter{State: "in_flight"}, "6"},
-		{relay.Filter{State: "failed"}, "89"},
-		{relay.Filter{State: "done"}, "a"},
-		{relay.Filter{Type: "mail"}, "a"},
-		{relay.Filter{RoutingKey: "orders", Type: "paid"}, "987654321"},
-		{relay.Filter{State: "pending", RoutingKey: "orders", Type: "paid"}, "13452"},
-		{relay.Filter{State: "pending", RoutingKey: "mail"}, ""},
-		{relay.Filter{State: "failed", Type: "other"}, ""},
-		{relay.Filter{IDs: []string{"m-4", "m-8", "m-1"}}, "148"},
-		{relay.Filter{IDs: []string{"m-4", "m-8"}, State: "failed"}, "8"},
-		{relay.Filter{IDs: []string{"no such id?"}}, ""},
-		{relay.Filter{Key: "3"}, "3"},
-		{relay.Filter{Reason: "cancelled"}, "9"},
-		{relay.Filter{ErrorClass: "http_5xx"}, "4"},
-		{relay.Filter{SchemaVersion: 2}, ""},
-		{relay.Filter{State: "failed", Until: &halfAnHourAgo}, "9"},
-		{relay.Filter{State: "failed", Since: &halfAnHourAgo}, "8"},
-	}
-	for _, c := range cases {
-		for _, limit := range []int{1, 2, 3, 10} {
-			got, cursor := "", ""
-			for pages := 0; pages == 0 || cursor != ""; pages++ {
-				page, err := db.List(t.Context(), c.filter, limit, cursor)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if len(page.Messages) > limit || pages > 10 {
-					t.Fatalf("%+v: a page of %d, the %d. page", c.filter, len(page.Messages), pages)
-				}
-				for _, m := range page.Messages {
-					got += strings.TrimPrefix(m.ID, "m-")
-				}
-				cursor = page.Next
+// seen is a file that people look at.
+type seen struct {
+	testFile
+	t *testing.T
+}
+
+func (s seen) Open() dialecttest.DB   { return s.open(s.t, dialect.Options{}) }
+func (s seen) Reader() dialecttest.DB { return s.Open() }
+func (s seen) SQL() *sqlx.DB          { return s.app }
+
+func (s seen) Forms() dialecttest.Forms {
+	micros := func(d time.Duration) string { return strconv.FormatInt(d.Microseconds(), 10) }
+	return dialecttest.Forms{
+		Outbox:   "outbox",
+		Now:      sqlNow,
+		Plus:     func(at string, d time.Duration) string { return at + " + " + micros(d) },
+		Never:    "NULL",
+		Duration: micros,
+		Names: func(names ...string) string {
+			array, err := json.Marshal(append([]string{}, names...))
+			if err != nil {
+				s.t.Fatal(err)
 			}
-			if got != c.want {
-				t.Errorf("%+v: %s, want %s", c.filter, got, c.want)
-			}
+			return "'" + string(array) + "'"
+		},
+		Held: func(ids ...string) string {
+			return "(SELECT json_group_array(seq) FROM outbox WHERE id IN ('" + strings.Join(ids, "', '") + "'))"
+		},
+		Many: func(n int, columns, values string) string {
+			return fmt.Sprintf("WITH RECURSIVE g(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM g WHERE n < %d) INSERT INTO outbox (%s) SELECT %s FROM g", n, columns, values)
+		},
+		Value: value,
+	}
+}
+
+// value makes times of texts and booleans of numbers: SQLite has neither.
+func value(column string, v any) any {
+	if text, ok := v.(string); ok {
+		if at, err := time.Parse(time.RFC3339, text); err == nil {
+			return at
 		}
 	}
+	if column == "dry_run" {
+		return v == int64(1)
+	}
+	return v
 }
 
-// A filter that no index serves reads a bounded number of rows, says where it stopped, and goes on from there.
-func TestListIsBounded(t *testing.T) {
-	t.Parallel()
-	f := newFile(t)
-	f.exec(t, "INSERT INTO outbox (type) VALUES ('rare')")
-	f.fill(t, orders, dialect.CountBound+5)
-	db := f.open(t, dialect.Options{})
-	filter := relay.Filter{Type: "rare"}
-	page, err := db.List(t.Context(), filter, 100, "")
-	if err != nil || len(page.Messages) != 0 || page.Next == "" {
-		t.Fatalf("the first page has %d messages and the cursor %q, %v", len(page.Messages), page.Next, err)
-	}
-	page, err = db.List(t.Context(), filter, 100, page.Next)
-	if err != nil || len(page.Messages) != 1 || page.Next != "" {
-		t.Fatalf("the second page has %d messages and the cursor %q, %v", len(page.Messages), page.Next, err)
-	}
-}
-
-func TestListRefuses(t *testing.T) {
-	t.Parallel()
-	db := known(t)
-	for _, c := range []struct {
-		filter relay.Filter
-		limit  int
-		cursor string
-	}{
-		{relay.Filter{State: "dead"}, 1, ""},
-		{relay.Filter{}, 0, ""},
-		{relay.Filter{}, 1, "!"},
-	} {
-		if _, err := db.List(t.Context(), c.filter, c.limit, c.cursor); !errors.Is(err, dialect.ErrFilter) {
-			t.Errorf("%+v: %v, want ErrFilter", c, err)
-		}
-	}
-}
-
-func TestGet(t *testing.T) {
-	t.Parallel()
-	db := known(t)
-	m, attempts, err := db.Get(t.Context(), "m-4")
+func (s seen) ReadsAll(a dialect.Audit) string {
+	s.t.Helper()
+	plan, err := dialect.Ask(s.t.Context(), s.app, "EXPLAIN QUERY PLAN "+a.SQL, sql.Named("outbox_id", nil))
 	if err != nil {
-		t.Fatal(err)
+		s.t.Errorf("%s: %v", a.Name, err)
 	}
-	if m.ID != "m-4" || m.State != "pending" || *m.ErrorClass != "http_5xx" || m.Relay != nil || m.DueAt == nil || m.DoneAt != nil {
-		t.Errorf("message: %+v", m)
-	}
-	if age := time.Since(m.CreatedAt.Time); age < 0 || age > time.Hour || m.CreatedAt.Location() != time.UTC {
-		t.Errorf("created_at is %v", m.CreatedAt)
-	}
-	if len(attempts) != 2 || attempts[0].Outcome != "retry" || attempts[0].Duration != dialect.Age(1500*time.Millisecond) || attempts[1].Life != 1 || attempts[1].Error != nil {
-		t.Errorf("attempts: %+v", attempts)
-	}
-	if m, attempts, err = db.Get(t.Context(), "m-6"); err != nil || m.Relay == nil || *m.Relay != "r1" || len(attempts) != 0 {
-		t.Errorf("in flight: %+v, %v, %v", m, attempts, err)
-	}
-	for _, unknown := range []string{"m-f", "", "1; DROP TABLE outbox"} {
-		if _, _, err := db.Get(t.Context(), unknown); !errors.Is(err, dialect.ErrNotFound) {
-			t.Errorf("Get(%q): %v, want ErrNotFound", unknown, err)
-		}
-		if _, err := db.Payload(t.Context(), unknown); !errors.Is(err, dialect.ErrNotFound) {
-			t.Errorf("Payload(%q): %v, want ErrNotFound", unknown, err)
+	for _, step := range plan.Rows {
+		// A scan of outbox itself is that of the newest ones, which ends at its LIMIT.
+		what, _ := step[3].(string)
+		if newest := strings.Contains(a.SQL, "FROM outbox ORDER BY seq DESC LIMIT"); what == "SCAN o" || what == "SCAN outbox" && !newest {
+			return what
 		}
 	}
-	for id, want := range map[string]string{"m-4": "secret", "m-a": "\x00\xff"} {
-		if payload, err := db.Payload(t.Context(), id); err != nil || string(payload) != want {
-			t.Errorf("payload of %s: %q, %v, want %q", id, payload, err, want)
-		}
-	}
-}
-
-func TestStatus(t *testing.T) {
-	t.Parallel()
-	s, err := known(t).Status(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	waits := map[string]int{}
-	for _, w := range s.Waiting {
-		waits[w.RoutingKey+" "+string(w.Why)] = w.Messages
-		if w.More {
-			t.Errorf("%+v: more than were counted", w)
-		}
-		if oldest := time.Duration(w.Oldest); w.Why == dialect.Due && (oldest < 10*time.Minute || oldest > 11*time.Minute) {
-			t.Errorf("the oldest due is %v old, want 10 minutes", oldest)
-		}
-	}
-	if want := fmt.Sprint(map[string]int{"orders due": 2, "orders delayed": 1, "orders retrying": 1, "orders no_policy": 1, "orders in_flight": 1}); fmt.Sprint(waits) != want {
-		t.Errorf("waiting: %v, want %s", waits, want)
-	}
-	if len(s.Failed) != 1 || s.Failed[0].Messages != 1 || s.Failed[0].Reason != "rejected" || *s.Failed[0].ErrorClass != "http_4xx" {
-		t.Errorf("failed: %+v", s.Failed)
-	}
-	if len(s.Relays) != 2 || s.Relays[0].Name != "r1" || !slices.Equal(s.Relays[0].Destinations, []string{"kafka", "audit"}) || time.Duration(s.Relays[0].SeenFor) < 3*time.Second {
-		t.Errorf("relays: %+v", s.Relays)
-	}
-	if len(s.Breakers) != 3 || s.Breakers[2].Name != "kafka/orders" || s.Breakers[2].State != "open" || s.Breakers[2].Failures != 5 || s.Breakers[2].Relay != "r1" {
-		t.Errorf("breakers: %+v", s.Breakers)
-	}
-}
-
-// An empty outbox is a status, too, and its JSON has lists where others have some.
-func TestStatusEmpty(t *testing.T) {
-	t.Parallel()
-	s, err := newFile(t).open(t, dialect.Options{}).Status(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if text, err := json.Marshal(s); err != nil || string(text) != `{"relays":[],"waiting":[],"failed":[],"breakers":[],"pauses":[]}` {
-		t.Errorf("the status of an empty outbox is %s, %v", text, err)
-	}
-}
-
-// What is counted is bounded, and the answer says that there are more.
-func TestStatusIsBounded(t *testing.T) {
-	t.Parallel()
-	f := newFile(t)
-	f.fill(t, "a", dialect.CountBound+1)
-	f.fill(t, "b", 2)
-	f.exec(t, "UPDATE outbox SET lapses = 2 WHERE routing_key = 'b' AND seq % 2")
-	db := f.open(t, dialect.Options{})
-	waits, err := db.Waiting(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(waits) != 2 || waits[0].Messages != dialect.CountBound || !waits[0].More || waits[1].Messages != 2 || waits[1].More {
-		t.Errorf("waiting: %+v", waits)
-	}
-	f.exec(t, "UPDATE outbox SET state = 'failed', failed_at = due_at, due_at = NULL, reason = 'rejected' WHERE routing_key = 'a'")
-	s, err := db.Status(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(s.Failed) != 1 || s.Failed[0].Messages != dialect.CountBound || !s.Failed[0].More {
-		t.Errorf("failed: %+v", s.Failed)
-	}
+	return ""
 }

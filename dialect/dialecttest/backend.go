@@ -1,0 +1,90 @@
+package dialecttest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/outboxd/outboxd/dialect"
+	"github.com/outboxd/outboxd/outbox"
+	"github.com/outboxd/outboxd/relay"
+)
+
+// Backend is one fresh outbox. It keeps the *testing.T that it was opened for, fails it where something goes wrong, and
+// takes away what it made when that test ends.
+type Backend interface {
+	// Open connects as outboxd does, with all rights. It may be called again.
+	Open() DB
+	// Reader connects as outboxd does, with the rights of outbox_reader where the engine has roles.
+	Reader() DB
+	// SQL is an application's connections, which find the tables without a schema before their names.
+	SQL() *sqlx.DB
+	// Forms are the words of the engine.
+	Forms() Forms
+	// ReadsAll returns the step in the plan of an audit that reads all of the table outbox; empty: there is none.
+	ReadsAll(a dialect.Audit) (step string)
+}
+
+// DB is an engine's DB, of which the cases use this.
+type DB interface {
+	Inspector
+	Auditor
+	Tables
+	Write(ctx context.Context, messages ...outbox.Message) (ids []string, err error)
+}
+
+// Inspector answers what people ask.
+type Inspector interface {
+	List(ctx context.Context, f relay.Filter, limit int, cursor string) (dialect.Page, error)
+	Get(ctx context.Context, id string) (dialect.Message, []dialect.Attempt, error)
+	Payload(ctx context.Context, id string) ([]byte, error)
+	Status(ctx context.Context) (dialect.Status, error)
+	Waiting(ctx context.Context) ([]dialect.Waits, error)
+}
+
+// Auditor runs the shipped queries.
+type Auditor interface {
+	Audits() ([]dialect.Audit, error)
+	Audit(ctx context.Context, a dialect.Audit, id string) (dialect.Answer, error)
+}
+
+// Tables are made and looked at before there is any work.
+type Tables interface {
+	Migrate(ctx context.Context) (applied []string, err error)
+	CheckSchema(ctx context.Context) (dialect.SchemaStatus, error)
+	CheckShape(ctx context.Context) error
+}
+
+// Forms are an engine's words for what is not the same in every SQL.
+type Forms struct {
+	Outbox   string                                     // the table, as an audit names it
+	UUIDs    bool                                       // ids are UUIDs; else other texts can be some, too
+	Now      string                                     // the time of the statement
+	Plus     func(at string, d time.Duration) string    // a time and this
+	Never    string                                     // due_at of a message that is not pending
+	Duration func(d time.Duration) string               // a value of a column that holds one
+	Names    func(names ...string) string               // the column destinations of outbox_relay
+	Held     func(ids ...string) string                 // the column ids of outbox_lease
+	Many     func(n int, columns, values string) string // the INSERT of n messages
+	Analyze  string                                     // lets the planner know the rows of outbox; empty: it needs not to
+	Value    func(column string, value any) any         // what an audit answered, with its times and booleans as such
+}
+
+// exec runs SQL as an application would.
+func exec(t *testing.T, b Backend, query string) {
+	t.Helper()
+	if query == "" {
+		return
+	}
+	if _, err := b.SQL().ExecContext(t.Context(), query); err != nil {
+		t.Fatalf("%v, in: %.200s", err, query)
+	}
+}
+
+// many inserts so many messages.
+func many(t *testing.T, b Backend, n int, columns, values string) {
+	t.Helper()
+	exec(t, b, b.Forms().Many(n, columns, values))
+}
