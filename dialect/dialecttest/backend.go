@@ -65,11 +65,12 @@ type Forms struct {
 	Plus     func(at string, d time.Duration) string    // a time and this
 	Never    string                                     // due_at of a message that is not pending
 	Duration func(d time.Duration) string               // a value of a column that holds one
-	Names    func(names ...string) string               // the column destinations of outbox_relay
+	Array    func(json string) string                   // the column destinations of outbox_relay, of a JSON array
 	Held     func(ids ...string) string                 // the column ids of outbox_lease
 	Many     func(n int, columns, values string) string // the INSERT of n messages
 	Analyze  string                                     // lets the planner know the rows of outbox; empty: it needs not to
 	Value    func(column string, value any) any         // what an audit answered, with its times and booleans as such
+	NoWrite  dialect.Class                              // of the error of an audit that would write
 }
 
 // exec runs SQL as an application would.

@@ -33,8 +33,8 @@ INSERT INTO outbox_attempt (message_id, life, attempt, relay, started_at, durati
   ('{{id "8"}}', 0, 1, 'r1', {{now "0s"}}, {{duration "1s"}}, 'fail', 'http_4xx', '422'),
   ('{{id "4"}}', 1, 1, 'r2', {{now "0s"}}, {{duration "2s"}}, 'lapse', NULL, NULL);
 INSERT INTO outbox_relay (name, host, version, config_hash, destinations, started_at, seen_at) VALUES
-  ('r1', 'h1', '0.1.0', 'abc', {{names "kafka" "audit"}}, {{now "-1h"}}, {{now "-3s"}}),
-  ('r2', 'h2', '0.1.0', 'abd', {{names}}, {{now "0s"}}, {{now "0s"}});
+  ('r1', 'h1', '0.1.0', 'abc', {{array "[\"kafka\",\"audit\"]"}}, {{now "-1h"}}, {{now "-3s"}}),
+  ('r2', 'h2', '0.1.0', 'abd', {{array "[]"}}, {{now "0s"}}, {{now "0s"}});
 INSERT INTO outbox_control (kind, name, owner, value) VALUES
   ('breaker', 'kafka', 'r1', '{"state":"ok","width":0,"failures":0,"last_error":""}'),
   ('breaker', 'kafka/orders', 'r1', '{"state":"open","width":0,"failures":5,"last_error":"broker: refused"}'),
@@ -98,7 +98,7 @@ func (f Forms) put(t *testing.T, text string) string {
 		"never": func() string { return f.Never },
 		"plus":  plus,
 		"now":   func(d string) (string, error) { return plus(f.Now, d) },
-		"names": f.Names,
+		"array": f.Array,
 		"list":  func(texts ...string) []string { return texts },
 		"duration": func(d string) (string, error) {
 			parsed, err := time.ParseDuration(d)
