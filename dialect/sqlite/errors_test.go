@@ -1,16 +1,14 @@
 package sqlite
 
 import (
-	"context"
 	"database/sql"
-	"errors"
-	"fmt"
 	"strings"
 	"testing"
 
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/outboxd/outboxd/dialect"
+	"github.com/outboxd/outboxd/dialect/dialecttest"
 )
 
 func TestFold(t *testing.T) {
@@ -36,27 +34,11 @@ func TestFold(t *testing.T) {
 	}
 }
 
-func TestFault(t *testing.T) {
+func TestWrap(t *testing.T) {
 	t.Parallel()
+	const broken = "claim: the connection to the database file broke off"
 	d := newFile(t).open(t, dialect.Options{})
-	for _, c := range []struct {
-		err  error
-		want dialect.Class
-		says string
-	}{
-		{context.DeadlineExceeded, dialect.Cancelled, "claim: no answer in time"},
-		{fmt.Errorf("begin: %w", context.Canceled), dialect.Cancelled, "claim: no answer in time"},
-		{sql.ErrConnDone, dialect.Away, "claim: the connection to the database file broke off"},
-		{errors.New("QzQx"), dialect.Away, "claim: the connection to the database file broke off"},
-		{dialect.Refuse(dialect.ErrShape, "no shape"), "", "no shape"},
-	} {
-		if err := d.wrap("claim", c.err); dialect.ClassOf(err) != c.want || err.Error() != c.says || !errors.Is(err, c.err) {
-			t.Errorf("%v: %v, class %q, want %q, class %q", c.err, err, dialect.ClassOf(err), c.says, c.want)
-		}
-	}
-	if d.wrap("claim", nil) != nil {
-		t.Error("nil becomes an error")
-	}
+	dialecttest.TestWrap(t, d.wrap, broken, dialecttest.Fault{Err: sql.ErrConnDone, Class: dialect.Away, Says: broken})
 }
 
 // What a statement ends in is told by its code, and no value of a row is in the words.

@@ -9,106 +9,49 @@ import (
 	"testing"
 
 	"github.com/outboxd/outboxd/dialect"
+	"github.com/outboxd/outboxd/dialect/dialecttest"
 )
 
-func checkState(t *testing.T, db *DB, want dialect.SchemaState) dialect.SchemaStatus {
-	t.Helper()
-	status, err := db.CheckSchema(t.Context())
-	if err != nil {
-		t.Fatalf("CheckSchema: %v", err)
-	}
-	if status.State != want {
-		t.Fatalf("the schema is %s, want %s", status.State, want)
-	}
-	if (status.Err() == nil) != status.Usable() {
-		t.Errorf("usable %v, and the error is %v", status.Usable(), status.Err())
-	}
-	return status
-}
-
-func TestMigrateTwice(t *testing.T) {
-	t.Parallel()
-	f := newEmptyFile(t)
-	f.exec(t, "CREATE TABLE shop_order (id INTEGER PRIMARY KEY)")
-	db := f.open(t, dialect.Options{})
-	if err := checkState(t, db, dialect.SchemaNone).Err(); err == nil || !strings.Contains(err.Error(), "outboxd migrate up") {
-		t.Errorf("without tables the error is %v, want one that says outboxd migrate up", err)
-	}
-	for _, want := range []int{1, 0} {
-		applied, err := db.Migrate(t.Context())
-		if err != nil || len(applied) != want {
-			t.Fatalf("applied %v, %v, want %d files", applied, err, want)
-		}
-	}
-	if status := checkState(t, db, dialect.SchemaCurrent); !strings.HasPrefix(status.Server, "3.") || status.Place != f.path {
-		t.Errorf("the status is %+v", status)
-	}
-	if err := db.CheckShape(t.Context()); err != nil {
-		t.Errorf("the migrated tables: %v", err)
-	}
-}
-
-func TestMigrateTwoAtOnce(t *testing.T) {
-	t.Parallel()
-	f := newEmptyFile(t)
-	f.exec(t, "CREATE TABLE shop_order (id INTEGER PRIMARY KEY)") // in a rollback journal, which one of them changes
-	results := make(chan int, 4)
-	failed := make(chan error, cap(results))
-	for range cap(results) {
-		db := f.open(t, dialect.Options{})
-		go func() {
-			applied, err := db.Migrate(t.Context())
-			results <- len(applied)
-			failed <- err
-		}()
-	}
-	files := 0
-	for range cap(results) {
-		files += <-results
-		if err := <-failed; err != nil {
-			t.Errorf("one of %d migrators at once: %v", cap(results), err)
-		}
-	}
-	if files != 1 {
-		t.Errorf("the file was applied %d times by %d migrators at once", files, cap(results))
-	}
-}
-
-// Another tool may run the printed file statement by statement and die after any of them.
-func TestMigrateAfterAnyStatement(t *testing.T) {
+func TestTables(t *testing.T) {
 	t.Parallel()
 	migrations, err := Migrations()
 	if err != nil {
 		t.Fatal(err)
 	}
-	statements := splitStatements(migrations[0].SQL)
-	made := 0
-	for cut, statement := range statements {
-		if strings.HasPrefix(statement, "CREATE TABLE") {
-			made++
-		}
-		f := newEmptyFile(t)
-		for _, s := range statements[:cut+1] {
-			f.exec(t, s)
-		}
-		want := dialect.SchemaUnfinished
-		if made == 0 {
-			want = dialect.SchemaNone
-		} else if cut == len(statements)-1 {
-			want = dialect.SchemaCurrent
-		}
-		db := f.open(t, dialect.Options{})
-		checkState(t, db, want)
-		if _, err := db.Migrate(t.Context()); err != nil {
-			t.Fatalf("run again after %.60q: %v", statement, err)
-		}
-		checkState(t, db, dialect.SchemaCurrent)
-		if err := db.CheckShape(t.Context()); err != nil {
-			t.Errorf("run again after %.60q: %v", statement, err)
-		}
+	m := dialecttest.Migration{
+		Statements: splitStatements(migrations[0].SQL), Tables: len(tables()), Server: "3.",
+		Foreign: foreignTable, Lacks: "aggregateid",
 	}
-	if made != len(tables()) {
-		t.Errorf("the file was cut at %d tables, want %d", made, len(tables()))
+	dialecttest.TestTables(t, m, func(t *testing.T) dialecttest.Backend {
+		f := newEmptyFile(t)
+		f.exec(t, "CREATE TABLE shop_order (id INTEGER PRIMARY KEY)") // in a rollback journal, which a migrator changes
+		return seen{f, t}
+	})
+}
+
+const foreignTable = "CREATE TABLE outbox (id TEXT PRIMARY KEY, aggregatetype TEXT, payload TEXT)"
+
+// A file with somebody else's table keeps its journal.
+func TestForeignTableKeepsItsJournal(t *testing.T) {
+	t.Parallel()
+	f := newEmptyFile(t)
+	f.exec(t, foreignTable)
+	db := f.open(t, dialect.Options{})
+	if _, err := db.Migrate(t.Context()); !errors.Is(err, dialect.ErrShape) {
+		t.Errorf("Migrate says %v, want ErrShape", err)
+	}
+	var mode string
+	if err := f.app.Get(&mode, "PRAGMA journal_mode"); err != nil || mode != "delete" {
+		t.Errorf("the mode of a file that is not ours became %s, %v", mode, err)
+	}
+}
+
+// The place of the tables is the file.
+func TestPlace(t *testing.T) {
+	t.Parallel()
+	f := newFile(t)
+	if status := dialecttest.CheckState(t, f.open(t, dialect.Options{}), dialect.SchemaCurrent); status.Place != f.path {
+		t.Errorf("the place is %q, want %q", status.Place, f.path)
 	}
 }
 
@@ -138,17 +81,11 @@ func TestMigrateKilled(t *testing.T) {
 		t.Fatalf("the migrator says %q", line)
 	}
 	db := f.open(t, dialect.Options{})
-	checkState(t, db, dialect.SchemaNone)
+	dialecttest.CheckState(t, db, dialect.SchemaNone)
 	if err := child.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.Migrate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	checkState(t, db, dialect.SchemaCurrent)
-	if err := db.CheckShape(t.Context()); err != nil {
-		t.Error(err)
-	}
+	dialecttest.Migrate(t, db)
 }
 
 // TestHalfMigration is the migrator of TestMigrateKilled.
@@ -174,71 +111,6 @@ func TestHalfMigration(t *testing.T) {
 	say(t, "half way")
 	_, _ = bufio.NewReader(os.Stdin).ReadString('\n') // until it is killed, or its parent is
 	_ = tx.Rollback()
-}
-
-func TestSchemaVersions(t *testing.T) {
-	t.Parallel()
-	cases := []struct {
-		name  string
-		sql   string
-		state dialect.SchemaState
-		says  string // in the error; empty: none
-	}{
-		{"current", "", dialect.SchemaCurrent, ""},
-		{"newer, and admits us", "INSERT INTO outbox_version (version, admits) VALUES (2, 1)", dialect.SchemaNewer, ""},
-		{"newer, and does not", "INSERT INTO outbox_version (version, admits) VALUES (2, 1), (7, 5)", dialect.SchemaRefused, "version 7, which admits an outboxd built for version 5 or later; this one was built for 1"},
-		{"newer, without the first", "UPDATE outbox_version SET version = 2", dialect.SchemaUnfinished, "unfinished"},
-		{"version missing", "DELETE FROM outbox_version", dialect.SchemaUnfinished, "unfinished, at version 0 of 1"},
-		{"version table missing", "DROP TABLE outbox_version", dialect.SchemaUnfinished, "run outboxd migrate up"},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			f := newFile(t)
-			f.exec(t, c.sql)
-			db := f.open(t, dialect.Options{})
-			err := checkState(t, db, c.state).Err()
-			if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
-				t.Errorf("the error is %v, want %q in it", err, c.says)
-			}
-			_, err = db.Migrate(t.Context())
-			if refused := c.state == dialect.SchemaRefused; (err != nil) != refused {
-				t.Errorf("Migrate: %v, want an error: %v", err, refused)
-			}
-			if err == nil && !checkUsable(t, db) {
-				t.Error("migrated, and not usable")
-			}
-		})
-	}
-}
-
-func checkUsable(t *testing.T, db *DB) bool {
-	t.Helper()
-	status, err := db.CheckSchema(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return status.Usable()
-}
-
-// Somebody else's table of the same name is left alone, and said to be so.
-func TestMigrateForeignTable(t *testing.T) {
-	t.Parallel()
-	f := newEmptyFile(t)
-	f.exec(t, "CREATE TABLE outbox (id TEXT PRIMARY KEY, aggregatetype TEXT, payload TEXT)")
-	db := f.open(t, dialect.Options{})
-	for name, check := range map[string]func() error{
-		"CheckSchema": func() error { _, err := db.CheckSchema(t.Context()); return err },
-		"Migrate":     func() error { _, err := db.Migrate(t.Context()); return err },
-	} {
-		if err := check(); !errors.Is(err, dialect.ErrShape) || !strings.Contains(err.Error(), "aggregateid") {
-			t.Errorf("%s says %v, want dialect.ErrShape and the missing column", name, err)
-		}
-	}
-	var mode string
-	if err := f.app.Get(&mode, "PRAGMA journal_mode"); err != nil || mode != "delete" {
-		t.Errorf("the mode of a file that is not ours became %s, %v", mode, err)
-	}
 }
 
 func TestFilesRunInShell(t *testing.T) {
@@ -268,10 +140,7 @@ func TestFilesRunInShell(t *testing.T) {
 		run(text)
 	}
 	db := f.open(t, dialect.Options{})
-	checkState(t, db, dialect.SchemaCurrent)
-	if err := db.CheckShape(t.Context()); err != nil {
-		t.Error(err)
-	}
+	dialecttest.CheckMigrated(t, db)
 	id := strings.TrimSpace(run("INSERT INTO outbox (type, payload) VALUES ('order_paid', 'né') RETURNING id;"))
 	if payload, err := db.Payload(t.Context(), id); err != nil || string(payload) != "né" {
 		t.Errorf("the payload that the shell wrote is %q, %v", payload, err)
@@ -281,5 +150,5 @@ func TestFilesRunInShell(t *testing.T) {
 		t.Fatal(err)
 	}
 	run(drop)
-	checkState(t, db, dialect.SchemaNone)
+	dialecttest.CheckState(t, db, dialect.SchemaNone)
 }

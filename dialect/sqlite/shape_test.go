@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/outboxd/outboxd/dialect"
+	"github.com/outboxd/outboxd/dialect/dialecttest"
 )
 
 func TestCheckShape(t *testing.T) {
@@ -26,40 +27,23 @@ func TestCheckShape(t *testing.T) {
 		t.Fatalf("the table has no %q", old)
 		return ""
 	}
-	cases := []struct {
-		name string
-		sql  string
-		kind error  // nil: accepted
-		says string // in the error
-	}{
-		{"a further column", "ALTER TABLE outbox ADD COLUMN tenant TEXT", nil, ""},
-		{"a further index", "CREATE INDEX by_type ON outbox (type)", nil, ""},
-		{"statistics", "ANALYZE", nil, ""},
-		{"made anew as it was", anew("NOT NULL", "NOT NULL"), nil, ""},
-		{"a column missing", "ALTER TABLE outbox DROP COLUMN send_id", dialect.ErrShape, "no column send_id"},
-		{"a column of another type", "ALTER TABLE outbox_attempt DROP COLUMN life; ALTER TABLE outbox_attempt ADD COLUMN life TEXT", dialect.ErrShape, "column life of table outbox_attempt is TEXT and must be INTEGER"},
-		{"a table missing", "DROP TABLE outbox_control", dialect.ErrShape, "table outbox_control is missing"},
-		{"the claim's index missing", "DROP INDEX outbox_due", dialect.ErrShape, "index outbox_due"},
-		{"the claim's index on the state", "DROP INDEX outbox_due; CREATE INDEX outbox_due ON outbox (state, due_at) WHERE due_at IS NOT NULL", dialect.ErrShape, "(routing_key, lapses, due_at, seq)"},
-		{"the claim's index over all", "DROP INDEX outbox_due; CREATE INDEX outbox_due ON outbox (routing_key, lapses, due_at, seq)", dialect.ErrShape, "(routing_key, lapses, due_at, seq)"},
-		{"the claim's index over others", "DROP INDEX outbox_due; CREATE INDEX outbox_due ON outbox (routing_key, lapses, due_at, seq) WHERE state = 'pending'", dialect.ErrShape, "outbox_due"},
-		{"a constraint missing", anew("CONSTRAINT outbox_due_check CHECK", "CHECK"), dialect.ErrShape, "outbox_due_check"},
-		{"numbers that come again", anew("PRIMARY KEY AUTOINCREMENT", "PRIMARY KEY"), dialect.ErrShape, "AUTOINCREMENT"},
-		{"another default", anew("due_at         INTEGER DEFAULT (CAST(round(", "due_at         INTEGER DEFAULT (CAST(floor("), dialect.ErrShape, "the default of due_at"},
-		{"a rollback journal", "PRAGMA journal_mode = DELETE", dialect.ErrShape, "PRAGMA journal_mode = WAL"},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			f := newFile(t)
-			f.exec(t, c.sql)
-			d := f.open(t, dialect.Options{})
-			err := d.CheckShape(t.Context())
-			if !errors.Is(err, c.kind) || err != nil && !strings.Contains(err.Error(), c.says) {
-				t.Errorf("CheckShape: %v, want %v and %q", err, c.kind, c.says)
-			}
-		})
-	}
+	dialecttest.TestShapes(t, []dialecttest.Shape{
+		{Name: "a further column", SQL: "ALTER TABLE outbox ADD COLUMN tenant TEXT"},
+		{Name: "a further index", SQL: "CREATE INDEX by_type ON outbox (type)"},
+		{Name: "statistics", SQL: "ANALYZE"},
+		{Name: "made anew as it was", SQL: anew("NOT NULL", "NOT NULL")},
+		{Name: "a column missing", SQL: "ALTER TABLE outbox DROP COLUMN send_id", Says: "no column send_id"},
+		{Name: "a column of another type", SQL: "ALTER TABLE outbox_attempt DROP COLUMN life; ALTER TABLE outbox_attempt ADD COLUMN life TEXT", Says: "column life of table outbox_attempt is TEXT and must be INTEGER"},
+		{Name: "a table missing", SQL: "DROP TABLE outbox_control", Says: "table outbox_control is missing"},
+		{Name: "the claim's index missing", SQL: "DROP INDEX outbox_due", Says: "index outbox_due"},
+		{Name: "the claim's index on the state", SQL: "DROP INDEX outbox_due; CREATE INDEX outbox_due ON outbox (state, due_at) WHERE due_at IS NOT NULL", Says: "(routing_key, lapses, due_at, seq)"},
+		{Name: "the claim's index over all", SQL: "DROP INDEX outbox_due; CREATE INDEX outbox_due ON outbox (routing_key, lapses, due_at, seq)", Says: "(routing_key, lapses, due_at, seq)"},
+		{Name: "the claim's index over others", SQL: "DROP INDEX outbox_due; CREATE INDEX outbox_due ON outbox (routing_key, lapses, due_at, seq) WHERE state = 'pending'", Says: "outbox_due"},
+		{Name: "a constraint missing", SQL: anew("CONSTRAINT outbox_due_check CHECK", "CHECK"), Says: "outbox_due_check"},
+		{Name: "numbers that come again", SQL: anew("PRIMARY KEY AUTOINCREMENT", "PRIMARY KEY"), Says: "AUTOINCREMENT"},
+		{Name: "another default", SQL: anew("due_at         INTEGER DEFAULT (CAST(round(", "due_at         INTEGER DEFAULT (CAST(floor("), Says: "the default of due_at"},
+		{Name: "a rollback journal", SQL: "PRAGMA journal_mode = DELETE", Says: "PRAGMA journal_mode = WAL"},
+	}, func(t *testing.T) dialecttest.Backend { return seen{newFile(t), t} })
 }
 
 // A file in a rollback journal is mended by what the error says.
