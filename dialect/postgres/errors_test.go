@@ -2,16 +2,15 @@ package postgres
 
 import (
 	"context"
-	"database/sql/driver"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"testing"
 
 	"github.com/lib/pq"
 
 	"github.com/outboxd/outboxd/dialect"
+	"github.com/outboxd/outboxd/dialect/dialecttest"
 )
 
 func TestFold(t *testing.T) {
@@ -32,34 +31,17 @@ func TestFold(t *testing.T) {
 
 func TestWrap(t *testing.T) {
 	t.Parallel()
-	const secret = "QzQx"
+	const (
+		secret = "QzQx"
+		locked = "claim: another session holds a lock (SQLSTATE 55P03)"
+		broken = "claim: the connection to the database broke off, or its server is a standby: check that the URL names a primary that runs"
+	)
 	server := &pq.Error{Code: "55P03", Message: secret, Detail: secret, Hint: secret}
-	cases := []struct {
-		err  error
-		want dialect.Class
-		says string
-	}{
-		{server, dialect.Locked, "claim: another session holds a lock (SQLSTATE 55P03)"},
-		{fmt.Errorf("%s: %w", secret, server), dialect.Locked, "claim: another session holds a lock (SQLSTATE 55P03)"},
-		{errors.Join(server, context.Canceled), dialect.Locked, "claim: another session holds a lock (SQLSTATE 55P03)"},
-		{context.DeadlineExceeded, dialect.Cancelled, "claim: no answer in time"},
-		{driver.ErrBadConn, dialect.Away, "claim: the connection to the database broke off, or its server is a standby: check that the URL names a primary that runs"},
-		{io.ErrUnexpectedEOF, dialect.Away, "claim: the connection to the database broke off, or its server is a standby: check that the URL names a primary that runs"},
-		{&net.OpError{Op: "read", Err: errors.New(secret)}, dialect.Away, "claim: the connection to the database broke off, or its server is a standby: check that the URL names a primary that runs"},
-		{&net.DNSError{Err: secret, Name: "db.example"}, dialect.Away, "claim: the host of the database URL has no address"},
-		{dialect.Refuse(dialect.ErrRights, "no rights"), dialect.Rights, "no rights"},
-		{dialect.Refuse(dialect.ErrShape, "no shape"), "", "no shape"},
-	}
-	for _, c := range cases {
-		err := wrap("claim", c.err)
-		if dialect.ClassOf(err) != c.want || err.Error() != c.says || !errors.Is(err, c.err) {
-			t.Errorf("%v: %v, class %q, want %q, class %q", c.err, err, dialect.ClassOf(err), c.says, c.want)
-		}
-		if again := wrap("settle", err); again.Error() != c.says {
-			t.Errorf("wrapped again it says %v", again)
-		}
-	}
-	if wrap("claim", nil) != nil {
-		t.Error("nil becomes an error")
-	}
+	dialecttest.TestWrap(t, wrap, broken,
+		dialecttest.Fault{Err: server, Class: dialect.Locked, Says: locked},
+		dialecttest.Fault{Err: fmt.Errorf("%s: %w", secret, server), Class: dialect.Locked, Says: locked},
+		dialecttest.Fault{Err: errors.Join(server, context.Canceled), Class: dialect.Locked, Says: locked},
+		dialecttest.Fault{Err: &net.OpError{Op: "read", Err: errors.New(secret)}, Class: dialect.Away, Says: broken},
+		dialecttest.Fault{Err: &net.DNSError{Err: secret, Name: "db.example"}, Class: dialect.Away, Says: "claim: the host of the database URL has no address"},
+	)
 }

@@ -2,43 +2,27 @@ package postgres
 
 import (
 	"errors"
-	"strings"
 	"testing"
 
 	"github.com/outboxd/outboxd/dialect"
+	"github.com/outboxd/outboxd/dialect/dialecttest"
 )
 
 func TestCheckShape(t *testing.T) {
 	t.Parallel()
-	cases := []struct {
-		name string
-		sql  string
-		kind error  // nil: accepted
-		says string // in the error
-	}{
-		{"a further column", "ALTER TABLE outbox ADD tenant text", nil, ""},
-		{"a further index", "CREATE INDEX ON outbox (type)", nil, ""},
-		{"a column missing", "ALTER TABLE outbox DROP send_id", dialect.ErrShape, "no column send_id"},
-		{"a column of another type", "ALTER TABLE outbox_attempt ALTER life TYPE bigint", dialect.ErrShape, "column life of table outbox_attempt is bigint and must be integer"},
-		{"a table missing", "DROP TABLE outbox_control", dialect.ErrShape, "table outbox_control is missing"},
-		{"the claim's index missing", "DROP INDEX outbox_due", dialect.ErrShape, "index outbox_due"},
-		{"the claim's index on the state", "DROP INDEX outbox_due; CREATE INDEX outbox_due ON outbox (state, due_at)", dialect.ErrShape, "(routing_key, lapses, due_at, seq)"},
-		{"an index that was not built to the end", "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'outbox_due'::regclass", dialect.ErrShape, "index outbox_due of table outbox must be USING"},
-		{"a constraint missing", "ALTER TABLE outbox DROP CONSTRAINT outbox_due_check", dialect.ErrShape, "outbox_due_check"},
-		{"another default", "ALTER TABLE outbox ALTER due_at SET DEFAULT now()", dialect.ErrShape, "clock_timestamp()"},
-		{"unlogged", "ALTER TABLE outbox SET UNLOGGED", dialect.ErrShape, "SET LOGGED"},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			d := newDatabase(t)
-			d.exec(t, c.sql)
-			err := d.connect(t, dialect.Options{}).CheckShape(t.Context())
-			if !errors.Is(err, c.kind) || err != nil && !strings.Contains(err.Error(), c.says) {
-				t.Errorf("CheckShape: %v, want %v and %q", err, c.kind, c.says)
-			}
-		})
-	}
+	dialecttest.TestShapes(t, []dialecttest.Shape{
+		{Name: "a further column", SQL: "ALTER TABLE outbox ADD tenant text"},
+		{Name: "a further index", SQL: "CREATE INDEX ON outbox (type)"},
+		{Name: "a column missing", SQL: "ALTER TABLE outbox DROP send_id", Says: "no column send_id"},
+		{Name: "a column of another type", SQL: "ALTER TABLE outbox_attempt ALTER life TYPE bigint", Says: "column life of table outbox_attempt is bigint and must be integer"},
+		{Name: "a table missing", SQL: "DROP TABLE outbox_control", Says: "table outbox_control is missing"},
+		{Name: "the claim's index missing", SQL: "DROP INDEX outbox_due", Says: "index outbox_due"},
+		{Name: "the claim's index on the state", SQL: "DROP INDEX outbox_due; CREATE INDEX outbox_due ON outbox (state, due_at)", Says: "(routing_key, lapses, due_at, seq)"},
+		{Name: "an index that was not built to the end", SQL: "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'outbox_due'::regclass", Says: "index outbox_due of table outbox must be USING"},
+		{Name: "a constraint missing", SQL: "ALTER TABLE outbox DROP CONSTRAINT outbox_due_check", Says: "outbox_due_check"},
+		{Name: "another default", SQL: "ALTER TABLE outbox ALTER due_at SET DEFAULT now()", Says: "clock_timestamp()"},
+		{Name: "unlogged", SQL: "ALTER TABLE outbox SET UNLOGGED", Says: "SET LOGGED"},
+	}, func(t *testing.T) dialecttest.Backend { return seen{newDatabase(t), t} })
 }
 
 // A setting of the role can make the server sort where it should walk the index.
