@@ -1,17 +1,14 @@
 package mysql
 
 import (
-	"context"
-	"database/sql/driver"
-	"errors"
 	"fmt"
-	"io"
 	"net"
 	"testing"
 
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/outboxd/outboxd/dialect"
+	"github.com/outboxd/outboxd/dialect/dialecttest"
 )
 
 func TestFold(t *testing.T) {
@@ -47,33 +44,22 @@ func TestFold(t *testing.T) {
 
 func TestWrap(t *testing.T) {
 	t.Parallel()
-	const secret = "QzQx"
-	const broken = "claim: the connection to the database broke off, or its server is a standby: check that the URL names a primary that runs"
+	const (
+		secret = "QzQx"
+		locked = "claim: another session holds a lock (error 1205)"
+		broken = "claim: the connection to the database broke off, or its server is a standby: check that the URL names a primary that runs"
+	)
 	server := &mysql.MySQLError{Number: 1205, Message: secret}
-	cases := []struct {
-		err  error
-		want dialect.Class
-		says string
-	}{
-		{server, dialect.Locked, "claim: another session holds a lock (error 1205)"},
-		{fmt.Errorf("%s: %w", secret, server), dialect.Locked, "claim: another session holds a lock (error 1205)"},
-		{&mysql.MySQLError{Number: 1064, Message: secret}, dialect.Other, "claim: the database refuses the statement (error 1064)"},
-		{errReadOnly, dialect.ReadOnly, "claim: the server is read-only: name the primary server in the URL"},
-		{mysql.ErrNoTLS, dialect.Login, "claim: the server has no TLS: enable it, or say sslmode=disable in the database URL"},
-		{mysql.ErrUnknownPlugin, dialect.Login, "claim: the server wants a way to log in that outboxd does not know: give the user caching_sha2_password, mysql_native_password or ed25519"},
-		{mysql.ErrPktTooLarge, dialect.Refused, "claim: the statement is larger than the server takes: raise max_allowed_packet"},
-		{mysql.ErrInvalidConn, dialect.Away, broken},
-		{mysql.ErrMalformPkt, dialect.Away, broken},
-		{driver.ErrBadConn, dialect.Away, broken},
-		{io.ErrUnexpectedEOF, dialect.Away, broken},
-		{context.DeadlineExceeded, dialect.Cancelled, "claim: no answer in time"},
-		{&net.DNSError{Err: secret, Name: "db.example"}, dialect.Away, "claim: the host of the database URL has no address"},
-		{dialect.Refuse(dialect.ErrRights, "no rights"), dialect.Rights, "no rights"},
-	}
-	for _, c := range cases {
-		err := wrap("claim", c.err)
-		if dialect.ClassOf(err) != c.want || err.Error() != c.says || !errors.Is(err, c.err) {
-			t.Errorf("%v: %v, class %q, want %q, class %q", c.err, err, dialect.ClassOf(err), c.says, c.want)
-		}
-	}
+	dialecttest.TestWrap(t, wrap, broken,
+		dialecttest.Fault{Err: server, Class: dialect.Locked, Says: locked},
+		dialecttest.Fault{Err: fmt.Errorf("%s: %w", secret, server), Class: dialect.Locked, Says: locked},
+		dialecttest.Fault{Err: &mysql.MySQLError{Number: 1064, Message: secret}, Class: dialect.Other, Says: "claim: the database refuses the statement (error 1064)"},
+		dialecttest.Fault{Err: errReadOnly, Class: dialect.ReadOnly, Says: "claim: the server is read-only: name the primary server in the URL"},
+		dialecttest.Fault{Err: mysql.ErrNoTLS, Class: dialect.Login, Says: "claim: the server has no TLS: enable it, or say sslmode=disable in the database URL"},
+		dialecttest.Fault{Err: mysql.ErrUnknownPlugin, Class: dialect.Login, Says: "claim: the server wants a way to log in that outboxd does not know: give the user caching_sha2_password, mysql_native_password or ed25519"},
+		dialecttest.Fault{Err: mysql.ErrPktTooLarge, Class: dialect.Refused, Says: "claim: the statement is larger than the server takes: raise max_allowed_packet"},
+		dialecttest.Fault{Err: mysql.ErrInvalidConn, Class: dialect.Away, Says: broken},
+		dialecttest.Fault{Err: mysql.ErrMalformPkt, Class: dialect.Away, Says: broken},
+		dialecttest.Fault{Err: &net.DNSError{Err: secret, Name: "db.example"}, Class: dialect.Away, Says: "claim: the host of the database URL has no address"},
+	)
 }

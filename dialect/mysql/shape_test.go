@@ -6,44 +6,30 @@ import (
 	"testing"
 
 	"github.com/outboxd/outboxd/dialect"
+	"github.com/outboxd/outboxd/dialect/dialecttest"
 )
 
 func TestCheckShape(t *testing.T) {
 	t.Parallel()
-	cases := []struct {
-		name string
-		sql  string
-		kind error  // nil: accepted
-		says string // in the error
-	}{
-		{"a further column", "ALTER TABLE outbox ADD tenant varchar(20)", nil, ""},
-		{"a further index", "CREATE INDEX mine ON outbox (type)", nil, ""},
-		{"a column missing", "ALTER TABLE outbox DROP send_id", dialect.ErrShape, "no column send_id"},
-		{"a column of another type", "ALTER TABLE outbox_attempt MODIFY life bigint NOT NULL", dialect.ErrShape, "column life of table outbox_attempt is bigint and must be int"},
-		{"a time of whole seconds", "ALTER TABLE outbox_lease DROP CONSTRAINT outbox_lease_times_check, MODIFY renewed_at datetime NOT NULL", dialect.ErrShape, "is datetime(0) and must be datetime(6)"},
-		{"a text that knows no case", "ALTER TABLE outbox_control MODIFY name varchar(400) COLLATE utf8mb4_general_ci NOT NULL", dialect.ErrShape, "column name of table outbox_control is varchar(400) utf8mb4_general_ci and must be varchar(400) utf8mb4_"},
-		{"a table missing", "DROP TABLE outbox_control", dialect.ErrShape, "table outbox_control is missing: run outboxd migrate up"},
-		{"no transactions", "ALTER TABLE outbox_attempt ENGINE = MyISAM", dialect.ErrShape, "table outbox_attempt is MyISAM and must be of the engine InnoDB: run ALTER TABLE outbox_attempt ENGINE = InnoDB"},
-		{"the claim's index missing", "DROP INDEX outbox_due ON outbox", dialect.ErrShape, "index outbox_due"},
-		{"the claim's index on the state", "DROP INDEX outbox_due ON outbox; CREATE INDEX outbox_due ON outbox (state, due_at)", dialect.ErrShape, "(routing_key, lapses, due_at, seq)"},
-		{"the claim's index on a part", "DROP INDEX outbox_due ON outbox; CREATE INDEX outbox_due ON outbox (routing_key(10), lapses, due_at, seq)", dialect.ErrShape, "index outbox_due"},
-		{"the claim's index hidden", "ALTER TABLE outbox ALTER INDEX outbox_due /*!80017 INVISIBLE */ /*M!100600 IGNORED */", dialect.ErrShape, "index outbox_due"},
-		{"ids not unique", "DROP INDEX outbox_id_key ON outbox; CREATE INDEX outbox_id_key ON outbox (id)", dialect.ErrShape, "index outbox_id_key"},
-		{"a constraint missing", "ALTER TABLE outbox DROP CONSTRAINT outbox_due_check", dialect.ErrShape, "outbox_due_check"},
-		{"another default", "ALTER TABLE outbox ALTER due_at SET DEFAULT (CURRENT_TIMESTAMP(6))", dialect.ErrShape, "UTC_TIMESTAMP(6)"},
+	shapes := []dialecttest.Shape{
+		{Name: "a further column", SQL: "ALTER TABLE outbox ADD tenant varchar(20)"},
+		{Name: "a further index", SQL: "CREATE INDEX mine ON outbox (type)"},
+		{Name: "a column missing", SQL: "ALTER TABLE outbox DROP send_id", Says: "no column send_id"},
+		{Name: "a column of another type", SQL: "ALTER TABLE outbox_attempt MODIFY life bigint NOT NULL", Says: "column life of table outbox_attempt is bigint and must be int"},
+		{Name: "a time of whole seconds", SQL: "ALTER TABLE outbox_lease DROP CONSTRAINT outbox_lease_times_check, MODIFY renewed_at datetime NOT NULL", Says: "is datetime(0) and must be datetime(6)"},
+		{Name: "a text that knows no case", SQL: "ALTER TABLE outbox_control MODIFY name varchar(400) COLLATE utf8mb4_general_ci NOT NULL", Says: "column name of table outbox_control is varchar(400) utf8mb4_general_ci and must be varchar(400) utf8mb4_"},
+		{Name: "a table missing", SQL: "DROP TABLE outbox_control", Says: "table outbox_control is missing: run outboxd migrate up"},
+		{Name: "no transactions", SQL: "ALTER TABLE outbox_attempt ENGINE = MyISAM", Says: "table outbox_attempt is MyISAM and must be of the engine InnoDB: run ALTER TABLE outbox_attempt ENGINE = InnoDB"},
+		{Name: "the claim's index missing", SQL: "DROP INDEX outbox_due ON outbox", Says: "index outbox_due"},
+		{Name: "the claim's index on the state", SQL: "DROP INDEX outbox_due ON outbox; CREATE INDEX outbox_due ON outbox (state, due_at)", Says: "(routing_key, lapses, due_at, seq)"},
+		{Name: "the claim's index on a part", SQL: "DROP INDEX outbox_due ON outbox; CREATE INDEX outbox_due ON outbox (routing_key(10), lapses, due_at, seq)", Says: "index outbox_due"},
+		{Name: "the claim's index hidden", SQL: "ALTER TABLE outbox ALTER INDEX outbox_due /*!80017 INVISIBLE */ /*M!100600 IGNORED */", Says: "index outbox_due"},
+		{Name: "ids not unique", SQL: "DROP INDEX outbox_id_key ON outbox; CREATE INDEX outbox_id_key ON outbox (id)", Says: "index outbox_id_key"},
+		{Name: "a constraint missing", SQL: "ALTER TABLE outbox DROP CONSTRAINT outbox_due_check", Says: "outbox_due_check"},
+		{Name: "another default", SQL: "ALTER TABLE outbox ALTER due_at SET DEFAULT (CURRENT_TIMESTAMP(6))", Says: "UTC_TIMESTAMP(6)"},
 	}
 	onBoth(t, func(t *testing.T, s testServer) {
-		for _, c := range cases {
-			t.Run(c.name, func(t *testing.T) {
-				t.Parallel()
-				d := s.newDatabase(t)
-				d.exec(t, c.sql)
-				err := d.connect(t, dialect.Options{}).CheckShape(t.Context())
-				if !errors.Is(err, c.kind) || err != nil && !strings.Contains(err.Error(), c.says) {
-					t.Errorf("CheckShape: %v, want %v and %q", err, c.kind, c.says)
-				}
-			})
-		}
+		dialecttest.TestShapes(t, shapes, func(t *testing.T) dialecttest.Backend { return seen{s.newDatabase(t), t} })
 	})
 }
 
