@@ -145,7 +145,7 @@ func testAuditsAreBounded(t *testing.T, b Backend) {
 	many(t, b, dialect.CountBound+5, "type, due_at", "'a', "+f.Plus(f.Now, -time.Hour))
 	many(t, b, dialect.CountBound+5, "type, state, due_at, failed_at, reason", "'b', 'failed', "+f.Never+", "+f.Now+", 'unknown'")
 	many(t, b, 3*dialect.CountBound, "type, state, due_at, done_at", "'c', 'done', "+f.Never+", "+f.Now)
-	exec(t, b, f.Analyze)
+	execute(t, b, f.Analyze)
 	db := b.Open()
 	for name, want := range map[string]string{"oldest_due": "a a 1h0m0s 1h0m0s 10000", "versions": "a a 1 10000 0s 0", "failures": "b b unknown - 10000"} {
 		if rows := tell(t, b, db, name, "").rows; len(rows) != 1 || !strings.HasPrefix(rows[0], want) {

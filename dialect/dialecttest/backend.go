@@ -73,8 +73,8 @@ type Forms struct {
 	NoWrite  dialect.Class                              // of the error of an audit that would write
 }
 
-// exec runs SQL as an application would.
-func exec(t *testing.T, b Backend, query string) {
+// execute runs SQL as an application would.
+func execute(t *testing.T, b Backend, query string) {
 	t.Helper()
 	if query == "" {
 		return
@@ -87,5 +87,5 @@ func exec(t *testing.T, b Backend, query string) {
 // many inserts so many messages.
 func many(t *testing.T, b Backend, n int, columns, values string) {
 	t.Helper()
-	exec(t, b, b.Forms().Many(n, columns, values))
+	execute(t, b, b.Forms().Many(n, columns, values))
 }

@@ -166,7 +166,7 @@ func testStatusIsBounded(t *testing.T, b Backend) {
 	if want := []string{"a 10000 true", "b 10000 false", "c 2 false"}; !slices.Equal(got, want) {
 		t.Errorf("waiting: %q, want %q", got, want)
 	}
-	exec(t, b, "UPDATE outbox SET state = 'failed', failed_at = due_at, due_at = "+b.Forms().Never+", reason = 'rejected' WHERE routing_key = 'a'")
+	execute(t, b, "UPDATE outbox SET state = 'failed', failed_at = due_at, due_at = "+b.Forms().Never+", reason = 'rejected' WHERE routing_key = 'a'")
 	s, err := db.Status(t.Context())
 	if err != nil {
 		t.Fatal(err)

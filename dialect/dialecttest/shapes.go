@@ -21,7 +21,7 @@ func TestShapes(t *testing.T, shapes []Shape, open func(t *testing.T) Backend) {
 		t.Run(s.Name, func(t *testing.T) {
 			t.Parallel()
 			b := open(t)
-			exec(t, b, s.SQL)
+			execute(t, b, s.SQL)
 			err := b.Open().CheckShape(t.Context())
 			refused := s.Says != ""
 			if (err != nil) != refused || refused && (!errors.Is(err, dialect.ErrShape) || !strings.Contains(err.Error(), s.Says)) {

@@ -76,14 +76,14 @@ func Fill(t *testing.T, b Backend) {
 	if _, err := b.Open().Write(t.Context(), messages...); err != nil {
 		t.Fatal(err)
 	}
-	exec(t, b, b.Forms().put(t, knownState))
+	execute(t, b, b.Forms().put(t, knownState))
 }
 
 // FillForAudits is Fill and what else the audits tell of.
 func FillForAudits(t *testing.T, b Backend) {
 	t.Helper()
 	Fill(t, b)
-	exec(t, b, b.Forms().put(t, auditState))
+	execute(t, b, b.Forms().put(t, auditState))
 }
 
 // put writes the engine's words into SQL.

@@ -133,7 +133,7 @@ func (m Migration) afterAnyStatement(t *testing.T, open func(t *testing.T) Backe
 		}
 		b := open(t)
 		for _, s := range m.Statements[:cut+1] {
-			exec(t, b, s)
+			execute(t, b, s)
 		}
 		want := dialect.SchemaUnfinished
 		if tables == 0 {
@@ -158,7 +158,7 @@ func (m Migration) afterAnyStatement(t *testing.T, open func(t *testing.T) Backe
 
 // Somebody else's table of the same name is left alone, and said to be so.
 func (m Migration) foreignTable(t *testing.T, b Backend) {
-	exec(t, b, m.Foreign)
+	execute(t, b, m.Foreign)
 	db := b.Open()
 	for name, check := range map[string]func() error{
 		"CheckSchema": func() error { _, err := db.CheckSchema(t.Context()); return err },
@@ -190,7 +190,7 @@ func testVersions(t *testing.T, open func(t *testing.T) Backend) {
 			t.Parallel()
 			b := open(t)
 			Migrate(t, b.Open())
-			exec(t, b, c.sql)
+			execute(t, b, c.sql)
 			db := b.Open()
 			err := CheckState(t, db, c.state).Err()
 			if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {

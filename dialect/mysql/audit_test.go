@@ -1,7 +1,6 @@
 package mysql
 
 import (
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -82,13 +81,7 @@ func TestAuditsInAnySession(t *testing.T) {
 func TestAuditsRunInClient(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, server testServer) {
-		client, err := exec.LookPath("mariadb")
-		if err != nil {
-			if os.Getenv("CI") == "true" {
-				t.Fatal("the client mariadb is not installed")
-			}
-			t.Skip("the client mariadb is not installed")
-		}
+		client := dialecttest.Client(t, "mariadb")
 		d := server.newDatabase(t)
 		dialecttest.FillForAudits(t, seen{d, t})
 		all, err := d.connect(t, dialect.Options{}).Audits()

@@ -1,7 +1,6 @@
 package mysql
 
 import (
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -110,13 +109,7 @@ func TestMigrateKilled(t *testing.T) {
 func TestFilesRunInClients(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s testServer) {
-		client, err := exec.LookPath("mariadb")
-		if err != nil {
-			if os.Getenv("CI") == "true" {
-				t.Fatal("the client mariadb is not installed")
-			}
-			t.Skip("the client mariadb is not installed")
-		}
+		client := dialecttest.Client(t, "mariadb")
 		for _, mode := range []string{"", "ANSI_QUOTES,PIPES_AS_CONCAT,NO_BACKSLASH_ESCAPES,IGNORE_SPACE"} {
 			d := s.newSchema(t)
 			d.revokeAtEnd(t)

@@ -129,13 +129,7 @@ func TestMigrateKilled(t *testing.T) {
 
 func TestFilesRunInPsql(t *testing.T) {
 	t.Parallel()
-	psql, err := exec.LookPath("psql")
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("psql is not installed")
-		}
-		t.Skip("psql is not installed")
-	}
+	psql := dialecttest.Client(t, "psql")
 	d := newSchema(t)
 	files := []string{"001_outbox.sql", "001_outbox.sql", "roles.sql", "roles.sql"}
 	audits, err := outboxsql.Files.ReadDir("postgres/audit")

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -18,13 +17,7 @@ func TestAudits(t *testing.T) {
 // The audits run as they are in the shell, where the message is a parameter.
 func TestAuditsRunInShell(t *testing.T) {
 	t.Parallel()
-	shell, err := exec.LookPath("sqlite3")
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("sqlite3 is not installed")
-		}
-		t.Skip("sqlite3 is not installed")
-	}
+	shell := dialecttest.Client(t, "sqlite3")
 	f := newFile(t)
 	dialecttest.FillForAudits(t, seen{f, t})
 	all, err := f.open(t, dialect.Options{}).Audits()

@@ -115,13 +115,7 @@ func TestHalfMigration(t *testing.T) {
 
 func TestFilesRunInShell(t *testing.T) {
 	t.Parallel()
-	shell, err := exec.LookPath("sqlite3")
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("sqlite3 is not installed")
-		}
-		t.Skip("sqlite3 is not installed")
-	}
+	shell := dialecttest.Client(t, "sqlite3")
 	f := newEmptyFile(t)
 	run := func(text string) string {
 		cmd := exec.CommandContext(t.Context(), shell, "-bail", f.path)
