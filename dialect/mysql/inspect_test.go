@@ -92,15 +92,19 @@ func (d testDatabase) many(t testing.TB, n int, columns, values string) {
 }
 
 // A short result is stored in a fixed width, and nobody sees the blanks behind it.
-func TestGetCutsTheResult(t *testing.T) {
+func TestBlanksOfResults(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s testServer) {
 		d := s.newDatabase(t)
-		const id = "a"
-		d.exec(t, "INSERT INTO outbox (id, type, state, due_at, done_at, result) VALUES ('"+id+"', 'a', 'done', '9999-12-31', UTC_TIMESTAMP(6), RPAD('3@17', 64, ' '))")
-		m, _, err := d.connect(t, dialect.Options{}).Get(t.Context(), id)
+		d.exec(t, "INSERT INTO outbox (id, type, state, due_at, done_at, result) VALUES ('a', 'a', 'done', '9999-12-31', UTC_TIMESTAMP(6), RPAD('3@17', 64, ' '))")
+		db := d.connect(t, dialect.Options{})
+		m, _, err := db.Get(t.Context(), "a")
 		if err != nil || m.Result == nil || *m.Result != "3@17" {
-			t.Errorf("%+v, %v", m, err)
+			t.Errorf("the message is %+v, %v", m, err)
+		}
+		page, err := db.List(t.Context(), relay.Filter{}, 1, "")
+		if err != nil || len(page.Messages) != 1 || page.Messages[0].Result == nil || *page.Messages[0].Result != "3@17" {
+			t.Errorf("the list is %+v, %v", page, err)
 		}
 	})
 }
