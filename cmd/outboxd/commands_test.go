@@ -49,7 +49,7 @@ func TestEnqueueMistakes(t *testing.T) {
 		"--type x --data @testdata/none":     "outboxd: --data: cannot read testdata/none: no such file or directory",
 		"--type x --id 7":                    "outboxd: id: ",
 		"--type x --schema-version -1":       "outboxd: schema_version: ",
-		"--type x --delay 10":                "outboxd: invalid argument",
+		"--type x --delay 10":                "outboxd: --delay: wants a duration with its unit",
 	} {
 		code, stdout, stderr := cli(t, s.env(), append([]string{"enqueue"}, strings.Fields(args)...)...)
 		if code != exitUsage || stdout != "" || !strings.HasPrefix(stderr, want) {

@@ -186,6 +186,9 @@ func scalarText(n ast.Node) (string, token.Type) {
 	return "", token.MappingStartType
 }
 
+// durationWords is what a value of time has to be.
+const durationWords = "a duration with its unit, such as 500ms, 30s or 5m"
+
 // setText sets a scalar field from text, as file and environment give it. Its error says what is wanted, never the text.
 func setText(v reflect.Value, text string) error {
 	switch {
@@ -218,7 +221,7 @@ func setText(v reflect.Value, text string) error {
 func wantsOf(v reflect.Value) string {
 	switch {
 	case v.Type() == reflect.TypeFor[time.Duration]():
-		return "a duration with its unit, such as 500ms, 30s or 5m"
+		return durationWords
 	case v.Kind() == reflect.Int:
 		return "a whole number"
 	case v.Kind() == reflect.Bool:

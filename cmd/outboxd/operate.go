@@ -40,7 +40,7 @@ func (r *request) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&r.Note, "note", "", "why, for whoever looks later")
 	flags.BoolVar(&r.yes, "yes", false, "ask no question")
 	flags.BoolVar(&r.wait, "wait", false, "wait until a relay has applied it, and tell what came of it")
-	flags.BoolVar(&r.DryRun, "dry-run", false, "let a relay count what it would change, and change nothing")
+	flags.BoolVar(&r.DryRun, "dry-run", false, "let a relay count what it would change, and change nothing; it asks no question")
 }
 
 // filterFlags are those of commands for the messages of a filter.
@@ -132,6 +132,9 @@ func (p *program) ask(ctx context.Context, r request) error {
 	if err != nil {
 		return err
 	}
+	if err := r.check(); err != nil {
+		return err
+	}
 	if r.Order, err = relay.ParseOrder(r.Op, text, r.Note); err != nil {
 		return usagef("%w", err)
 	}
@@ -150,19 +153,53 @@ func (p *program) ask(ctx context.Context, r request) error {
 		return filterError(err)
 	}
 	fmt.Fprintln(p.stdout, id)
-	if err := p.tellNoRelay(ctx, db); err != nil || !r.wait {
+	alive, err := p.tellNoRelay(ctx, db)
+	if err != nil || !r.wait && !(r.DryRun && alive) {
 		return err
 	}
-	return p.follow(ctx, db, id)
+	return p.follow(ctx, db, r, id)
+}
+
+// check refuses in the words of the command line what relay.ParseOrder would refuse in those of a filter.
+func (r request) check() error {
+	targets := 0
+	for _, given := range []bool{r.Order.Destination != "", r.Order.RoutingKey != "", r.Order.Type != "", r.Order.Everything} {
+		if given {
+			targets++
+		}
+	}
+	switch {
+	case r.Op == relay.OpResolve && strings.TrimSpace(r.Note) == "":
+		return usagef("resolve wants --note: somebody will ask why it needs nothing more")
+	case r.Op.Steers() && targets != 1:
+		return usagef("%s wants one of these: a destination, --routing-key, --type or --everything; see outboxd %s --help", r.Op, r.Op)
+	case r.Op.Steers() && r.Order.SchemaVersion != 0 && r.Order.Type == "":
+		return usagef("--schema-version goes with --type; see outboxd %s --help", r.Op)
+	case r.Op == relay.OpPause && (r.Order.For > 0) == r.Order.Indefinitely, r.Order.For < 0:
+		return usagef("pause wants --for, such as --for 30m, or --indefinitely; see outboxd pause --help")
+	}
+	return nil
 }
 
 // command is the name of the command that asks for an operation.
 func command(op relay.Op) string { return strings.ReplaceAll(string(op), "_", "-") }
 
+// title begins what is said of a request: a dry run is told from the real thing in every line.
+func (r request) title() string {
+	if r.DryRun {
+		return "dry run: " + command(r.Op)
+	}
+	return command(r.Op)
+}
+
 // preview tells what an operation would do, and asks a person whether it should.
-func (p *program) preview(ctx context.Context, db operator, r request) (goOn bool, err error) {
+func (p *program) preview(ctx context.Context, db database, r request) (goOn bool, err error) {
 	what := r.Order.Target().String()
-	if !r.Op.Steers() {
+	if r.Op.Steers() {
+		if err := p.warnOfTarget(ctx, db, r); err != nil {
+			return false, err
+		}
+	} else {
 		op := r.Operation
 		for id := range r.payloads {
 			op.Order.IDs = append(op.Order.IDs, id)
@@ -176,7 +213,7 @@ func (p *program) preview(ctx context.Context, db operator, r request) (goOn boo
 		}
 		what = messages(found.Affected, found.More) + skipped(found.Skipped)
 	}
-	fmt.Fprintf(p.stderr, "%s: %s\n", command(r.Op), what)
+	fmt.Fprintf(p.stderr, "%s: %s\n", r.title(), what)
 	if r.yes || r.DryRun {
 		return true, nil
 	}
@@ -190,9 +227,9 @@ func (p *program) nothing(r request, found dialect.Preview) error {
 	case unmatched > 0 && unmatched == len(r.Order.IDs)+len(r.payloads):
 		return failf(exitNotFound, "no message has such an id and fits the filter: nothing was asked for")
 	case r.requireMatch:
-		return failf(exitNoMatch, "%s: no messages%s: nothing was asked for", command(r.Op), skipped(found.Skipped))
+		return failf(exitNoMatch, "%s: no messages%s: nothing was asked for", r.title(), skipped(found.Skipped))
 	}
-	fmt.Fprintf(p.stderr, "%s: no messages%s: nothing was asked for\n", command(r.Op), skipped(found.Skipped))
+	fmt.Fprintf(p.stderr, "%s: no messages%s: nothing was asked for\n", r.title(), skipped(found.Skipped))
 	return nil
 }
 
@@ -219,15 +256,15 @@ func (p *program) confirm(question string) error {
 }
 
 // tellNoRelay says that nobody is there to apply anything.
-func (p *program) tellNoRelay(ctx context.Context, db operator) error {
+func (p *program) tellNoRelay(ctx context.Context, db operator) (alive bool, err error) {
 	relays, err := db.Relays(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
-	if len(aliveOf(relays)) == 0 {
+	if alive = len(aliveOf(relays)) > 0; !alive {
 		fmt.Fprintln(p.stderr, "no relay is alive: it is applied as soon as one runs")
 	}
-	return nil
+	return alive, nil
 }
 
 // actor is who asks, as the operating system knows them.

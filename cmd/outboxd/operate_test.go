@@ -51,8 +51,8 @@ func TestOperate(t *testing.T) {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
 	s.exec("UPDATE " + s.schema + ".outbox SET state = 'failed', due_at = NULL, failed_at = now(), reason = 'unknown', unknown_since = now() WHERE state = 'pending'")
-	code, _, stderr = cli(t, s.env(), "resolve", "--reason", "unknown", "--note", "the receiver has both", "--dry-run", "--wait")
-	if code != exitOK || !strings.HasSuffix(stderr, "applied: 2 messages\n") || s.count("reason = 'unknown' AND resolved_at IS NULL") != 2 {
+	code, _, stderr = cli(t, s.env(), "resolve", "--reason", "unknown", "--note", "the receiver has both", "--dry-run")
+	if code != exitOK || stderr != "dry run: resolve: 2 messages\ndry run: would change 2 messages\n" || s.count("reason = 'unknown' AND resolved_at IS NULL") != 2 {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
 
@@ -60,6 +60,11 @@ func TestOperate(t *testing.T) {
 	var list []dialect.Operation
 	if err := json.Unmarshal([]byte(stdout), &list); err != nil || code != exitOK || len(list) != 4 || list[0].Op != "resolve" || !list[0].DryRun || *list[3].Affected != 5 {
 		t.Errorf("exit %d, %v: %s", code, err, stdout)
+	}
+	code, stdout, _ = cli(t, s.env(), "operations", "--limit", "1")
+	if table := strings.Join(strings.Fields(stdout), " "); code != exitOK || !strings.HasPrefix(table, "ID OP DRY_RUN FILTER ACTOR NOTE ") ||
+		!strings.Contains(table, " resolve true ") || !strings.Contains(table, " the receiver has both ") {
+		t.Errorf("exit %d: %s", code, stdout)
 	}
 	if code, stdout, _ := cli(t, s.env(), "operations", "--open"); code != exitOK || strings.Count(stdout, "\n") != 1 {
 		t.Errorf("exit %d: %s", code, stdout)
@@ -95,9 +100,11 @@ func TestOperateMistakes(t *testing.T) {
 		"replay":                                          "2 outboxd: an empty filter",
 		"replay --limit 5 --yes":                          "2 outboxd: an empty filter",
 		"replay --state pending --yes":                    `2 outboxd: replay is not for messages in state "pending"`,
-		"replay --state failed --new-key --same-key":      "2 outboxd: invalid argument",
-		"replay --state failed --until never":             "2 outboxd: invalid argument",
-		"resolve --state failed --yes":                    "2 outboxd: resolve wants a note",
+		"replay --state failed --new-key --same-key":      "2 outboxd: --same-key: one of --new-key and --same-key",
+		"replay --state failed --until never":             "2 outboxd: --until: write a time as",
+		"replay --state failed --schema-version two":      "2 outboxd: --schema-version: wants a whole number; see outboxd replay --help",
+		"replay --state failed --rate fast":               "2 outboxd: --rate: wants a number; see",
+		"resolve --state failed --yes":                    "2 outboxd: resolve wants --note: ",
 		"cancel " + id:                                    "2 cancel: 1 message\noutboxd: nobody is there to be asked: add --yes",
 		"cancel 7 --yes":                                  "2 outboxd: one of the ids is no UUID",
 		"cancel --force " + id:                            "2 outboxd: unknown flag: --force",
@@ -110,12 +117,15 @@ func TestOperateMistakes(t *testing.T) {
 		"correct --payload-file x --yes":                  "2 outboxd: outboxd correct takes the id of one message",
 		"correct " + id + " --payload-file testdata/none": "2 outboxd: --payload-file: cannot read testdata/none",
 		"correct " + nobody + " --yes --payload-file -":   "4 outboxd: no message has such an id",
-		"pause --yes":                                     "2 outboxd: pause wants one of destination",
-		"pause crm --yes":                                 "2 outboxd: pause wants for",
+		"pause --yes":                                     "2 outboxd: pause wants one of these: a destination, --routing-key",
+		"pause crm --yes":                                 "2 outboxd: pause wants --for, such as --for 30m, or --indefinitely; see outboxd pause --help",
+		"pause crm --for -1m --yes":                       "2 outboxd: pause wants --for",
+		"pause crm --for 10":                              "2 outboxd: --for: wants a duration with its unit, such as 500ms, 30s or 5m; see outboxd pause --help",
 		"pause crm erp --for 1m --yes":                    "2 outboxd: outboxd pause takes the name of one destination",
-		"pause crm --everything --for 1m --yes":           "2 outboxd: pause wants one of destination",
-		"pause crm --for 1m --indefinitely --yes":         "2 outboxd: pause wants for",
-		"resume --schema-version 2 --yes":                 "2 outboxd: resume wants one of destination",
+		"pause crm --everything --for 1m --yes":           "2 outboxd: pause wants one of these",
+		"pause crm --for 1m --indefinitely --yes":         "2 outboxd: pause wants --for",
+		"resume --schema-version 2 --yes":                 "2 outboxd: resume wants one of these",
+		"resume crm --schema-version 2 --yes":             "2 outboxd: --schema-version goes with --type",
 		"operations --limit 0":                            "2 outboxd: --limit wants 1 to 1000",
 	} {
 		code, stdout, stderr := cli(t, s.env(), strings.Fields(args)...)
@@ -178,7 +188,50 @@ func TestPauseResume(t *testing.T) {
 	s.insert(1, "orders", "order_paid")
 	eventually(t, "it is sent", func() bool { return s.count("state = 'done'") == 1 })
 	code, _, stderr = cli(t, s.env(), "resume", "out", "--yes", "--wait")
-	if code != exitOK || !strings.Contains(stderr, "applied (left as they are: 1 unpaused)") {
+	if code != exitOK || !strings.Contains(stderr, "resume: destination:out was not paused\n") {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+}
+
+// TestSteerWhatIsNotThere: a slip of the pen shows before it is believed to have stopped something.
+func TestSteerWhatIsNotThere(t *testing.T) {
+	t.Parallel()
+	s := migrated(t)
+	start(t, s.env(), "run")
+	eventually(t, "the relay is alive", func() bool { return s.relays() == 1 })
+	for _, c := range []struct{ args, stderr string }{
+		{"pause outt --for 1h --yes --wait", "no relay that is alive has a destination \"outt\"; they have out\npause: destination:outt\napplied\n"},
+		{"resume out --yes --wait", "destination:out is not paused; paused now: destination:outt\nresume: destination:out\nresume: destination:out was not paused\n"},
+		{"pause --type order_paid --for 1h --dry-run", "dry run: pause: type:order_paid\ndry run: would pause type:order_paid\n"},
+		{"resume outt --yes --wait", "resume: destination:outt\napplied\n"},
+		{"resume --everything --dry-run", "everything is not paused; paused now: nothing\ndry run: resume: everything\ndry run: resume: everything was not paused\n"},
+	} {
+		if code, _, stderr := cli(t, s.env(), strings.Fields(c.args)...); code != exitOK || stderr != c.stderr {
+			t.Errorf("%s: exit %d: %s", c.args, code, stderr)
+		}
+	}
+}
+
+// TestDryRunWithoutRelay: nobody is there to count, so that nothing is waited for.
+func TestDryRunWithoutRelay(t *testing.T) {
+	t.Parallel()
+	s := migrated(t)
+	s.insert(1, "orders", "order_paid")
+	code, _, stderr := cli(t, s.env(), "cancel", "--type", "order_paid", "--dry-run")
+	if code != exitOK || stderr != "dry run: cancel: 1 message\nno relay is alive: it is applied as soon as one runs\n" {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+}
+
+// TestCancelPartly: what an id does not name is told, and no flag is advised that cancel does not have.
+func TestCancelPartly(t *testing.T) {
+	t.Parallel()
+	s := migrated(t)
+	s.insert(1, "elsewhere", "order_paid")
+	start(t, s.env(), "run")
+	eventually(t, "the relay is alive", func() bool { return s.relays() == 1 })
+	code, _, stderr := cli(t, s.env(), "cancel", s.text("SELECT id::text FROM outbox"), "00000000-0000-7000-8000-0000000000ff", "--yes", "--wait")
+	if code != exitPartly || !strings.HasSuffix(stderr, "outboxd: left out: 1 named by an id that no message has which cancel is for\n") {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
 }

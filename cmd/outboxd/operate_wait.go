@@ -17,7 +17,7 @@ const followEvery = 200 * time.Millisecond
 
 // follow waits until an operation is applied, and tells what came of it. Where something was left out that a person should
 // look at, the exit code says so.
-func (p *program) follow(ctx context.Context, db operator, id string) error {
+func (p *program) follow(ctx context.Context, db operator, r request, id string) error {
 	tick := time.NewTicker(followEvery)
 	defer tick.Stop()
 	for {
@@ -26,7 +26,7 @@ func (p *program) follow(ctx context.Context, db operator, id string) error {
 			return err
 		}
 		if op.AppliedAt != nil {
-			return p.outcome(relay.Op(op.Op), op.Affected, op.Detail)
+			return p.outcome(r, op.Affected, op.Detail)
 		}
 		select {
 		case <-tick.C:
@@ -38,7 +38,7 @@ func (p *program) follow(ctx context.Context, db operator, id string) error {
 }
 
 // outcome tells how an operation ended.
-func (p *program) outcome(op relay.Op, affected *int64, text *string) error {
+func (p *program) outcome(r request, affected *int64, text *string) error {
 	var detail relay.Detail
 	if text != nil {
 		if err := json.Unmarshal([]byte(*text), &detail); err != nil {
@@ -50,19 +50,48 @@ func (p *program) outcome(op relay.Op, affected *int64, text *string) error {
 		n = *affected
 	}
 	if detail.Refused != "" {
-		return failf(exitNotAllowed, "%s was refused: %s", command(op), detail.Refused)
+		return failf(exitNotAllowed, "%s was refused: %s", r.title(), detail.Refused)
 	}
-	what := ": " + messages(int(n), false)
-	if op.Steers() {
-		what = ""
+	fmt.Fprintln(p.stderr, applied(r, messages(int(n), false), detail))
+	return leftOut(r.Op, detail)
+}
+
+// applied says in one line what an operation did, or would do.
+func applied(r request, affected string, detail relay.Detail) string {
+	target := r.Order.Target().String()
+	switch {
+	case detail.Skipped[relay.SkipNotPaused] > 0:
+		return r.title() + ": " + target + " was not paused"
+	case r.Op.Steers() && r.DryRun:
+		return "dry run: would " + command(r.Op) + " " + target
+	case r.Op.Steers():
+		return "applied"
+	case r.DryRun:
+		return "dry run: would change " + affected + skipped(detail.Skipped)
 	}
-	fmt.Fprintf(p.stderr, "applied%s%s\n", what, skipped(detail.Skipped))
-	for _, why := range []relay.Skip{relay.SkipUnknown, relay.SkipLocked, relay.SkipRefused, relay.SkipUnmatched} {
-		if detail.Skipped[why] > 0 {
-			return failf(exitPartly, "something was left out: look at it, and ask again or use --force")
+	return "applied: " + affected + skipped(detail.Skipped)
+}
+
+// leftOut is the error where somebody has to look at what an operation left as it is.
+func leftOut(op relay.Op, detail relay.Detail) error {
+	var parts []string
+	for _, s := range []struct {
+		why  relay.Skip
+		mend string
+	}{
+		{relay.SkipUnknown, "may have taken effect already: look at the receiver, then ask again with --force"},
+		{relay.SkipLocked, "locked by another session: ask again"},
+		{relay.SkipRefused, "refused by a constraint or a trigger of the database: look at its log"},
+		{relay.SkipUnmatched, "named by an id that no message has which " + command(op) + " is for"},
+	} {
+		if n := detail.Skipped[s.why]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, s.mend))
 		}
 	}
-	return nil
+	if len(parts) == 0 {
+		return nil
+	}
+	return failf(exitPartly, "left out: %s", strings.Join(parts, "; "))
 }
 
 // skipped says in brackets what was left as it is, and why.

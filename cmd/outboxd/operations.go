@@ -46,8 +46,10 @@ func (p *program) operationsCommand() *cobra.Command {
 type operationRow struct {
 	ID          string        `json:"id"`
 	Op          string        `json:"op"`
+	DryRun      bool          `json:"dry_run"`
 	Filter      string        `json:"filter"`
 	Actor       string        `json:"actor"`
+	Note        *string       `json:"note"`
 	RequestedAt dialect.Time  `json:"requested_at"`
 	AppliedAt   *dialect.Time `json:"applied_at"`
 	Affected    *int64        `json:"affected"`
@@ -57,7 +59,9 @@ type operationRow struct {
 func operationRows(found []dialect.Operation) []operationRow {
 	out := make([]operationRow, 0, len(found))
 	for _, o := range found {
-		out = append(out, operationRow{o.ID, o.Op, o.Filter, o.Actor, o.RequestedAt, o.AppliedAt, o.Affected, o.Detail})
+		out = append(out, operationRow{
+			o.ID, o.Op, o.DryRun, o.Filter, o.Actor, o.Note, o.RequestedAt, o.AppliedAt, o.Affected, o.Detail,
+		})
 	}
 	return out
 }

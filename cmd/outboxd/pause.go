@@ -1,10 +1,16 @@
 package main
 
 import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/outboxd/outboxd/dialect"
 	"github.com/outboxd/outboxd/relay"
 )
 
@@ -49,4 +55,40 @@ func (p *program) steeringCommand(r *request, use, short, long string) *cobra.Co
 	flags.IntVar(&r.Order.SchemaVersion, "schema-version", 0, "of the type only this `version`")
 	flags.BoolVar(&r.Order.Everything, "everything", false, "all that there is")
 	return cmd
+}
+
+// warnOfTarget says that a pause or a resume names nothing that is there, which may be a slip of the pen. It is asked for
+// all the same: a configuration may come that has it, and a pause that was asked for may not be applied yet.
+func (p *program) warnOfTarget(ctx context.Context, db inspector, r request) error {
+	status, err := db.Status(ctx)
+	if err != nil {
+		return err
+	}
+	target := r.Order.Target()
+	served, alive := map[string]bool{}, aliveOf(status.Relays)
+	for _, found := range alive {
+		for _, name := range found.Destinations {
+			served[name] = true
+		}
+	}
+	switch {
+	case r.Op == relay.OpPause && target.Destination != "" && len(alive) > 0 && !served[target.Destination]:
+		fmt.Fprintf(p.stderr, "no relay that is alive has a destination %q; they have %s\n",
+			target.Destination, listed(slices.Sorted(maps.Keys(served))))
+	case r.Op == relay.OpResume && !slices.ContainsFunc(status.Pauses, func(s dialect.PauseStatus) bool { return s.Target == target.String() }):
+		var paused []string
+		for _, s := range status.Pauses {
+			paused = append(paused, s.Target)
+		}
+		fmt.Fprintf(p.stderr, "%s is not paused; paused now: %s\n", target, listed(paused))
+	}
+	return nil
+}
+
+// listed is a list in a sentence.
+func listed(names []string) string {
+	if len(names) == 0 {
+		return "nothing"
+	}
+	return strings.Join(names, ", ")
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // program is what every command works with: the streams, the environment and the flags that all commands share.
@@ -50,12 +51,30 @@ func (p *program) root() *cobra.Command {
 	root.PersistentFlags().StringVarP(&p.configFile, "config", "c", "", "configuration `file` (or "+envConfig+")")
 	root.PersistentFlags().StringVar(&p.logLevel, "log-level", "", "debug, info, warn or error (or OUTBOXD_LOG_LEVEL)")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%s; see %s --help", err, cmd.CommandPath())
+		return usagef("%s; see %s --help", flagWords(err), cmd.CommandPath())
 	})
 	root.AddCommand(p.runCommand(), p.migrateCommand(), p.enqueueCommand(), p.listCommand(), p.getCommand(),
 		p.statusCommand(), p.auditCommand(), p.replayCommand(), p.retryNowCommand(), p.correctCommand(), p.cancelCommand(),
 		p.resolveCommand(), p.pauseCommand(), p.resumeCommand(), p.operationsCommand(), p.configCommand(), p.demoCommand(), p.versionCommand())
 	return root
+}
+
+// flagWords says what is wrong with a flag's value in our words, where the flags' library has those of the Go language.
+func flagWords(err error) string {
+	wrong, ok := errors.AsType[*pflag.InvalidValueError](err)
+	if !ok {
+		return err.Error()
+	}
+	words := wrong.Unwrap().Error()
+	switch wrong.GetFlag().Value.Type() {
+	case "int":
+		words = "wants a whole number"
+	case "float64":
+		words = "wants a number"
+	case "duration":
+		words = "wants " + durationWords
+	}
+	return "--" + wrong.GetFlag().Name + ": " + words
 }
 
 // group makes a command that only holds others. Without an argument it shows its help; an unknown one is a mistake.
