@@ -46,7 +46,7 @@ func (i *Inspector) AskCorrect(ctx context.Context, op relay.Operation, payloads
 		}
 		return i.ask(ctx, q, i.Operations.Ask, op)
 	})
-	return op.ID, wrongID(i.Wrap("ask", err))
+	return op.ID, wrongID(op.Order.Filter, i.Wrap("ask", err))
 }
 
 func (i *Inspector) ask(ctx context.Context, q sqlx.ExtContext, statement string, op relay.Operation) error {
@@ -131,5 +131,5 @@ func (i *Inspector) Preview(ctx context.Context, op relay.Operation) (Preview, e
 		p.More = true
 		return nil
 	})
-	return p, wrongID(i.Wrap("preview", err))
+	return p, wrongID(op.Order.Filter, i.Wrap("preview", err))
 }

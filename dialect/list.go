@@ -77,7 +77,7 @@ func (i *Inspector) List(ctx context.Context, f relay.Filter, limit int, cursor 
 		return err
 	}))
 	if err != nil || place == nil {
-		return page, wrongID(err)
+		return page, wrongID(f, err)
 	}
 	text, err := json.Marshal(place)
 	page.Next = base64.RawURLEncoding.EncodeToString(text)
@@ -124,9 +124,9 @@ func check(f relay.Filter) error {
 	return Refuse(ErrFilter, "no state %q: pending, in_flight, done or failed", f.State)
 }
 
-// wrongID says what an engine means whose ids are UUIDs.
-func wrongID(err error) error {
-	if ClassOf(err) == Unreadable {
+// wrongID says what an engine means that cannot read what a filter compares with: its ids are UUIDs.
+func wrongID(f relay.Filter, err error) error {
+	if ClassOf(err) == Unreadable && len(f.IDs) > 0 {
 		return Refuse(ErrFilter, "one of the ids is no UUID")
 	}
 	return err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -46,6 +45,9 @@ func (o *Operator) Operate(ctx context.Context, op relay.Operation, judge func(r
 	case errors.Is(err, ErrFilter):
 		op.Err = err
 		return o.step(ctx, op, judge, most)
+	case refused(err) && op.Op.Steers():
+		op.Err = errors.New("the database refuses it: is the name too long?")
+		return o.step(ctx, op, judge, most)
 	case refused(err) && most > 1:
 		return o.Operate(ctx, op, judge, most/2)
 	case refused(err):
@@ -79,8 +81,8 @@ func (o *Operator) step(ctx context.Context, op relay.Operation, judge func(rela
 		}
 		before := s.affected
 		switch {
-		case op.Err != nil:
-			s.Refused, step.Finished = op.Err.Error(), true
+		case s.op.Err != nil:
+			s.Refused, step.Finished = s.op.Err.Error(), true
 		case op.Op.Steers():
 			step.Finished, err = true, s.steer(ctx)
 		default:
@@ -117,11 +119,8 @@ func (s *stepping) lock(ctx context.Context) (ok bool, err error) {
 	}
 	s.affected, s.now = rows[0].Affected, rows[0].Now
 	for text, to := range map[string]any{rows[0].Progress: &s.Progress, rows[0].Detail: &s.Detail} {
-		if text == "" {
-			continue
-		}
-		if err := json.Unmarshal([]byte(text), to); err != nil {
-			return false, fmt.Errorf("operation %s: its progress or detail is not what a relay wrote: %w", s.op.ID, err)
+		if text != "" && json.Unmarshal([]byte(text), to) != nil {
+			s.op.Err = errors.New("its progress or detail is not what a relay wrote: ask again, with both left out")
 		}
 	}
 	return true, nil
@@ -159,7 +158,7 @@ func (s *stepping) walk(ctx context.Context, most int) (finished bool, wait time
 	}
 	found, next, err := s.page(ctx, s.q, search, s.Place)
 	if err != nil {
-		return false, 0, wrongID(s.Wrap("operate", err))
+		return false, 0, wrongID(s.op.Order.Filter, s.Wrap("operate", err))
 	}
 	if err := s.change(ctx, found); err != nil {
 		return false, 0, err

@@ -17,6 +17,7 @@ const (
 	DefaultCap         = time.Hour
 	DefaultTimeout     = 30 * time.Second
 	defaultMaxBytes    = 32 << 20
+	shortestLease      = time.Second
 )
 
 // Config is all that a Relay is made of. New fills what is zero with the defaults of relay/DESIGN.md, Defaults, and refuses
@@ -83,7 +84,7 @@ func (cfg *Config) complete() error {
 	}
 	check(cfg.Name != "", "relay: name is empty")
 	check(cfg.Database != nil, "relay: no database")
-	check(cfg.Lease >= time.Second && cfg.Lease <= time.Hour, "relay: lease %s is not within 1s and 1h", cfg.Lease)
+	check(cfg.Lease >= shortestLease && cfg.Lease <= time.Hour, "relay: lease %s is not within 1s and 1h", cfg.Lease)
 	check(len(cfg.Routes) > 0, "relay: no routes")
 	cfg.Destinations, cfg.Routes = slices.Clone(cfg.Destinations), slices.Clone(cfg.Routes)
 	names := map[string]bool{}

@@ -17,7 +17,7 @@ type Candidate struct {
 	Due        bool          // pending, and due already
 	Resolved   bool          // failed, and needs nothing more
 	Went       bool          // something of this life went out, or may have
-	Late       bool          // it came to its final state after the operation was asked for
+	Late       bool          // it came to its state after the operation was asked for: it was sent since
 	Unknown    bool          // unknown_since is set
 	UnknownFor time.Duration // since unknown_since
 }
@@ -130,6 +130,8 @@ func judgeRetryNow(o Order, c Candidate) Verdict {
 	switch {
 	case c.State != Pending:
 		return skip(Skip(c.State))
+	case c.Late:
+		return skip(SkipLate) // Its next try comes to lie ahead of the operation again and again.
 	case c.Due:
 		return skip(SkipDue)
 	case c.Lease == 0 && len(o.IDs) == 0:

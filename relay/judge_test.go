@@ -81,6 +81,7 @@ func TestJudge(t *testing.T) {
 		{"failed", OpCancel, Order{}, exhausted, skip("failed")},
 
 		{"failed", OpResolve, Order{}, exhausted, Verdict{Effect: Resolved}},
+		{"sent since it was asked for", OpRetryNow, byID, with(waiting, late), skip(SkipLate)},
 		{"failed later", OpResolve, Order{}, with(exhausted, late), skip(SkipLate)},
 		{"resolved", OpResolve, Order{}, with(exhausted, resolved), skip(SkipResolved)},
 		{"done", OpResolve, Order{}, Candidate{State: Finished}, skip("done")},

@@ -9,7 +9,11 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
+
+// maxTarget is how long the name of a pause may be in outbox_control, in characters.
+const maxTarget = 400
 
 // maxOrderIDs is how many ids one operation may name.
 const maxOrderIDs = 10000
@@ -114,8 +118,12 @@ func (o Order) checkMessages(op Op, note string) error {
 		return fmt.Errorf("%s is not for messages in state %q", op, o.State)
 	case o.Reason != "" && !o.Reason.known():
 		return fmt.Errorf("no message fails for reason %q", o.Reason)
-	case o.Limit < 0 || o.Rate < 0 || o.SchemaVersion < 0:
-		return errors.New("limit, rate and schema_version are above 0")
+	case outOfTime(o.Since) || outOfTime(o.Until):
+		return errors.New("since and until want a time of the years 1970 to 9998")
+	case o.Limit < 0 || o.SchemaVersion < 0:
+		return errors.New("limit and schema_version are above 0")
+	case o.Rate != 0 && !(o.Rate >= 1e-6 && o.Rate <= 1e6):
+		return errors.New("rate is how many messages a second: 0.000001 to 1000000")
 	case !slices.Contains([]WireKey{"", NewKey, SameKey}, o.WireKey):
 		return errors.New("wire_key is new or same")
 	case (o.WireKey != "" || o.Force) && !sends:
@@ -124,6 +132,11 @@ func (o Order) checkMessages(op Op, note string) error {
 		return errors.New("resolve wants a note: it lets go on what waits behind the message, and somebody may ask why")
 	}
 	return nil
+}
+
+// outOfTime tells of a time that some database cannot compare with.
+func outOfTime(at *time.Time) bool {
+	return at != nil && (at.UTC().Year() < 1970 || at.UTC().Year() > 9998)
 }
 
 // checkSteering refuses what a pause or a resume cannot mean.
@@ -135,6 +148,8 @@ func (o Order) checkSteering(op Op) error {
 		return fmt.Errorf("%s is about a destination, a routing_key, a type (with schema_version) or everything, not about single messages", op)
 	case o.Target().parts() != 1 || o.SchemaVersion < 0 || o.SchemaVersion > 0 && o.Type == "":
 		return fmt.Errorf("%s wants one of destination, routing_key, type (with schema_version) and everything", op)
+	case utf8.RuneCountInString(o.Target().String()) > maxTarget:
+		return fmt.Errorf("the name of what to %s is longer than any that there can be", op)
 	case op == OpResume && (o.For != 0 || o.Indefinitely):
 		return errors.New("for and indefinitely are for pause")
 	case op == OpPause && ((o.For > 0) == o.Indefinitely || o.For < 0 || o.Ended):

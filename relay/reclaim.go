@@ -67,6 +67,7 @@ func (w *watcher) look(ctx context.Context) (dead []Lease, next time.Duration) {
 		if w.leases.mine(l.ID) {
 			continue
 		}
+		l.Length = max(l.Length, shortestLease) // Somebody may have written the row by hand.
 		next = min(next, l.Length/6)
 		s, ok := w.seen[l.ID]
 		if !ok || s.renewed != l.Renewed || gap > l.Length/3 {

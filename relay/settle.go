@@ -180,8 +180,8 @@ func (s *settler) again(ctx context.Context, it settling) {
 func (r *Relay) told(events []Event, it settling) []Event {
 	row := it.Row()
 	if row.State == Failed {
-		r.log.Info("message failed", "id", row.ID, "type", it.claim.Type, "destination", it.dest.Name, "reason", row.Reason,
-			"error_class", row.ErrorClass, "attempts", it.claim.Attempts+btoi(row.Charge))
+		r.log.Warn("message failed", "id", row.ID, "type", it.claim.Type, "destination", it.dest.Name, "reason", row.Reason,
+			"error_class", row.ErrorClass, "last_error", row.LastError, "attempts", it.claim.Attempts+btoi(row.Charge))
 	}
 	e := Event{Destination: it.dest.Name, RoutingKey: it.claim.RoutingKey, Type: it.claim.Type, State: row.State, Reason: row.Reason}
 	switch {

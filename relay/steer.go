@@ -18,24 +18,28 @@ func (r *Relay) steer(ctx context.Context) {
 	}
 }
 
+// steerOnce reads what is paused whatever becomes of what was asked for: an operation that cannot be applied holds up none
+// of the relay's work.
 func (r *Relay) steerOnce(ctx context.Context) error {
+	r.applySteering(ctx)
+	return r.readPauses(ctx)
+}
+
+func (r *Relay) applySteering(ctx context.Context) {
 	open, err := r.operations(ctx)
 	if err != nil {
-		return err
+		return
 	}
+	held := map[Target]bool{}
 	for _, op := range open {
-		if !op.Op.Steers() {
-			break
+		target := op.Order.Target()
+		if !op.Op.Steers() || held[target] {
+			continue
 		}
 		step, err := r.operateOn(ctx, op, nil, 0)
-		if err != nil {
-			return err
-		}
-		if !step.Finished {
-			break // another relay is at it: what comes after waits for it
-		}
+		// Where another relay is at it, or it fails, what was asked later of the same target waits for it.
+		held[target] = err != nil || !step.Finished
 	}
-	return r.readPauses(ctx)
 }
 
 // readPauses follows what is paused, and asks for a resume of what has ended: the one relay that applies it also frees

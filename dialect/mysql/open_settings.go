@@ -31,7 +31,7 @@ func limitsOf(lease time.Duration) limits {
 		lock:      min((lease / 6).Truncate(time.Second), 2*time.Second),
 		statement: statement,
 		patience:  statement + 5*time.Second,
-		idle:      max(lease, time.Minute),
+		idle:      max(lease/2, time.Minute), // longer than a third of the lease, which the watch waits
 	}
 }
 

@@ -189,8 +189,8 @@ func TestLimits(t *testing.T) {
 		6 * time.Second:    {time.Second, 5 * time.Second, 10 * time.Second, time.Minute},
 		11 * time.Second:   {time.Second, 5500 * time.Millisecond, 10500 * time.Millisecond, time.Minute},
 		30 * time.Second:   {2 * time.Second, 15 * time.Second, 20 * time.Second, time.Minute},
-		10 * time.Minute:   {2 * time.Second, 30 * time.Second, 35 * time.Second, 10 * time.Minute},
-		3600 * time.Second: {2 * time.Second, 30 * time.Second, 35 * time.Second, time.Hour},
+		10 * time.Minute:   {2 * time.Second, 30 * time.Second, 35 * time.Second, 5 * time.Minute},
+		3600 * time.Second: {2 * time.Second, 30 * time.Second, 35 * time.Second, 30 * time.Minute},
 	} {
 		if have := limitsOf(lease); have != want {
 			t.Errorf("of a lease of %s: %+v, want %+v", lease, have, want)

@@ -39,9 +39,9 @@ func operationTexts() dialect.OperationTexts {
 const nowMicros = `TIMESTAMPDIFF(MICROSECOND, TIMESTAMP'1970-01-01 00:00:00', UTC_TIMESTAMP(6)) AS now`
 
 const textOpen = `
-SELECT id, op, filter, actor, COALESCE(note, '') AS note, dry_run FROM /*schema.*/outbox_operation
+SELECT id, op, filter, actor, COALESCE(note, '') AS note, dry_run <> 0 AS dry_run FROM /*schema.*/outbox_operation
 WHERE applied_at IS NULL AND requested_at <= UTC_TIMESTAMP(6)
-ORDER BY op IN ('pause', 'resume') DESC, requested_at, id LIMIT 100`
+ORDER BY op IN ('pause', 'resume') DESC, requested_at, id LIMIT 1000`
 
 const textLock = `
 SELECT COALESCE(progress, '') AS progress, COALESCE(affected, 0) AS affected, COALESCE(detail, '') AS detail, ` + nowMicros + `
@@ -59,7 +59,9 @@ const textCandidates = `
 SELECT id, seq, routing_key, state, COALESCE(reason, '') AS reason, COALESCE(error_class, '') AS error_class, lease_id,
   due_at <= UTC_TIMESTAMP(6) AS due, resolved_at > TIMESTAMP'1000-01-01 00:00:00' AS resolved,
   attempts > 0 OR EXISTS (SELECT 1 FROM /*schema.*/outbox_attempt a WHERE a.message_id = o.id AND a.life = o.replays) AS went,
-  GREATEST(failed_at, done_at) > COALESCE((SELECT requested_at FROM /*schema.*/outbox_operation p WHERE p.id = ?),
+  GREATEST(failed_at, done_at, COALESCE((SELECT MAX(started_at + INTERVAL duration MICROSECOND)
+      FROM /*schema.*/outbox_attempt a WHERE a.message_id = o.id), failed_at))
+    > COALESCE((SELECT requested_at FROM /*schema.*/outbox_operation p WHERE p.id = ?),
     TIMESTAMP'9999-12-31 00:00:00') AS late,
   TIMESTAMPDIFF(MICROSECOND, NULLIF(unknown_since, TIMESTAMP'1000-01-01 00:00:00'), UTC_TIMESTAMP(6)) AS unknown_for
 FROM /*schema.*/outbox o FORCE INDEX (PRIMARY) WHERE seq IN (?) ORDER BY seq`
@@ -93,7 +95,7 @@ WHERE seq IN (?) AND state = 'pending'`
 const textResolve = `UPDATE /*schema.*/outbox FORCE INDEX (PRIMARY) SET resolved_at = UTC_TIMESTAMP(6) WHERE seq IN (?) AND state = 'failed'`
 
 const textPauses = `
-SELECT name, COALESCE(value, '') AS value, ` + nowMicros + ` FROM /*schema.*/outbox_control WHERE kind = 'pause' ORDER BY name`
+SELECT name, COALESCE(value, '') AS value, ` + nowMicros + ` FROM /*schema.*/outbox_control WHERE kind = 'pause' AND owner = '' ORDER BY name`
 
 const textPaused = `
 SELECT name, COALESCE(value, '') AS value, ` + nowMicros + ` FROM /*schema.*/outbox_control

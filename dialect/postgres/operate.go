@@ -43,7 +43,7 @@ const nowMicros = `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS 
 const textOpen = `
 SELECT id, op, filter, actor, coalesce(note, '') AS note, dry_run FROM /*schema.*/outbox_operation
 WHERE applied_at IS NULL AND requested_at <= clock_timestamp()
-ORDER BY op IN ('pause', 'resume') DESC, requested_at, id LIMIT 100`
+ORDER BY op IN ('pause', 'resume') DESC, requested_at, id LIMIT 1000`
 
 const textLock = `
 SELECT coalesce(progress, '') AS progress, coalesce(affected, 0) AS affected, coalesce(detail, '') AS detail, ` + nowMicros + `
@@ -61,7 +61,8 @@ const textCandidates = `
 SELECT id, seq, routing_key, state, coalesce(reason, '') AS reason, coalesce(error_class, '') AS error_class, lease_id,
   coalesce(due_at <= clock_timestamp(), false) AS due, resolved_at IS NOT NULL AS resolved,
   attempts > 0 OR EXISTS (SELECT FROM /*schema.*/outbox_attempt a WHERE a.message_id = o.id AND a.life = o.replays) AS went,
-  coalesce(coalesce(failed_at, done_at) > (SELECT requested_at FROM /*schema.*/outbox_operation p WHERE p.id = ?::uuid), false) AS late,
+  coalesce(coalesce(failed_at, done_at, (SELECT max(started_at + duration) FROM /*schema.*/outbox_attempt a WHERE a.message_id = o.id))
+    > (SELECT requested_at FROM /*schema.*/outbox_operation p WHERE p.id = ?::uuid), false) AS late,
   (extract(epoch FROM clock_timestamp() - unknown_since) * 1000000)::bigint AS unknown_for
 FROM /*schema.*/outbox o WHERE id = ANY (?::uuid[]) ORDER BY id`
 
@@ -93,7 +94,7 @@ WHERE id = ANY (?::uuid[]) AND state = 'pending'`
 const textResolve = `UPDATE /*schema.*/outbox SET resolved_at = now() WHERE id = ANY (?::uuid[]) AND state = 'failed'`
 
 const textPauses = `
-SELECT name, coalesce(value, '') AS value, ` + nowMicros + ` FROM /*schema.*/outbox_control WHERE kind = 'pause' ORDER BY name`
+SELECT name, coalesce(value, '') AS value, ` + nowMicros + ` FROM /*schema.*/outbox_control WHERE kind = 'pause' AND owner = '' ORDER BY name`
 
 const textPaused = `
 SELECT name, coalesce(value, '') AS value, ` + nowMicros + ` FROM /*schema.*/outbox_control

@@ -29,9 +29,9 @@ func operationTexts() dialect.OperationTexts {
 }
 
 const textOpen = `
-SELECT id, op, filter, actor, coalesce(note, '') AS note, dry_run FROM outbox_operation
+SELECT id, op, filter, actor, coalesce(note, '') AS note, dry_run <> 0 AS dry_run FROM outbox_operation
 WHERE applied_at IS NULL AND requested_at <= ` + sqlNow + `
-ORDER BY op IN ('pause', 'resume') DESC, requested_at, id LIMIT 100`
+ORDER BY op IN ('pause', 'resume') DESC, requested_at, id LIMIT 1000`
 
 const textLock = `
 SELECT coalesce(progress, '') AS progress, coalesce(affected, 0) AS affected, coalesce(detail, '') AS detail, ` + sqlNow + ` AS now
@@ -50,7 +50,8 @@ const textCandidates = `
 SELECT id, seq, routing_key, state, coalesce(reason, '') AS reason, coalesce(error_class, '') AS error_class, lease_id,
   coalesce(due_at <= ` + sqlNow + `, 0) AS due, resolved_at IS NOT NULL AS resolved,
   attempts > 0 OR EXISTS (SELECT 1 FROM outbox_attempt a WHERE a.message_id = o.id AND a.life = o.replays) AS went,
-  coalesce(coalesce(failed_at, done_at) > (SELECT requested_at FROM outbox_operation p WHERE p.id = ?), 0) AS late,
+  coalesce(coalesce(failed_at, done_at, (SELECT max(started_at + duration) FROM outbox_attempt a WHERE a.message_id = o.id))
+    > (SELECT requested_at FROM outbox_operation p WHERE p.id = ?), 0) AS late,
   ` + sqlNow + ` - unknown_since AS unknown_for
 FROM outbox o WHERE seq IN (?) ORDER BY seq`
 
@@ -80,7 +81,7 @@ WHERE seq IN (?) AND state = 'pending'`
 const textResolve = `UPDATE outbox SET resolved_at = ` + sqlNow + ` WHERE seq IN (?) AND state = 'failed'`
 
 const textPauses = `
-SELECT name, coalesce(value, '') AS value, ` + sqlNow + ` AS now FROM outbox_control WHERE kind = 'pause' ORDER BY name`
+SELECT name, coalesce(value, '') AS value, ` + sqlNow + ` AS now FROM outbox_control WHERE kind = 'pause' AND owner = '' ORDER BY name`
 
 const textPaused = `
 SELECT name, coalesce(value, '') AS value, ` + sqlNow + ` AS now FROM outbox_control

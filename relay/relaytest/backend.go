@@ -125,6 +125,8 @@ type Ordered struct {
 	Filter string // the column: a JSON object
 	Note   string // "": NULL
 	DryRun bool
+
+	Progress string // what somebody wrote there by hand; "": NULL
 }
 
 // OperationRow is a row of outbox_operation. Texts that are NULL are "".

@@ -143,11 +143,25 @@ func (m *message) finalAt() time.Time {
 	return m.DoneAt
 }
 
+// cameTo is when a message came to its state: the end of its last attempt, where it is not final.
+func (t *Table) cameTo(m *message) time.Time {
+	if m.final() {
+		return m.finalAt()
+	}
+	var last time.Time
+	for _, a := range t.attempts[m.ID] {
+		if end := a.StartedAt.Add(a.Duration); end.After(last) {
+			last = end
+		}
+	}
+	return last
+}
+
 func (t *Table) candidate(m *message, requested, now time.Time) relay.Candidate {
 	c := relay.Candidate{
 		ID: m.ID, Seq: m.Seq, RoutingKey: m.RoutingKey, State: m.State, Reason: m.Reason, ErrorClass: m.ErrorClass, Lease: m.LeaseID,
 		Due: m.State == relay.Pending && !m.DueAt.After(now), Resolved: !m.ResolvedAt.IsZero(),
-		Late: m.final() && m.finalAt().After(requested), Unknown: !m.UnknownSince.IsZero(),
+		Late: t.cameTo(m).After(requested), Unknown: !m.UnknownSince.IsZero(),
 		Went: m.Attempts > 0 || slices.ContainsFunc(t.attempts[m.ID], func(a Attempt) bool { return a.Life == m.Replays }),
 	}
 	if c.Unknown {

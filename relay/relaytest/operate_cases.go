@@ -12,6 +12,7 @@ import (
 func operateCases() []storeCase {
 	return []storeCase{
 		{"retry_now makes due what waits for its next try", retryNow},
+		{"retry_now leaves what was sent since it was asked for", retryNowLate},
 		{"cancel ends and resolves pending messages", cancel},
 		{"resolve says that failed messages need nothing more", resolve},
 		{"a dry run counts, and changes nothing", dryRun},
@@ -24,6 +25,7 @@ func operateCases() []storeCase {
 		{"a step that ends with its context changes nothing", operateEnded},
 		{"two operations change each message once", operateTwice},
 		{"what cannot be is applied with no effect, and says why", operateRefused},
+		{"what no relay wrote into its progress refuses it", operateForeign},
 		{"what is applied is not applied again", operateAgain},
 	}
 }
@@ -93,6 +95,18 @@ func retryNow(s *suite) {
 	s.equal(after, want)
 	s.apply(s.order(relay.OpRetryNow, ofID(delayed)), 1, nil)
 	s.sameIDs("Claim", ids(s.claim(ofOrders)), c.ID, delayed, due)
+}
+
+// retryNowLate: what was sent since waits behind the operation, and must not come to lie ahead of it again and again.
+func retryNowLate(s *suite) {
+	c := s.claimed(Seed{})
+	s.settle(decide(exhausted, nil)(c))
+	o := s.order(relay.OpRetryNow, `{"routing_key":"order_paid"}`)
+	s.apply(s.order(relay.OpRetryNow, ofID(c.ID)), 1, nil)
+	s.settle(decide(exhausted, nil)(s.claimOf(c.ID, orders)))
+	before := s.row(c.ID)
+	s.apply(o, 0, skipping(relay.SkipLate, 1))
+	s.unchanged(before)
 }
 
 func cancel(s *suite) {
@@ -320,6 +334,24 @@ func operateRefused(s *suite) {
 		}
 	}
 	s.unchanged(before)
+}
+
+func operateForeign(s *suite) {
+	id := s.Insert(Seed{Type: orders})[0]
+	for _, o := range []Ordered{
+		{Op: relay.OpCancel, Filter: `{"type":"order_paid"}`, Progress: "half"},
+		{Op: relay.OpPause, Filter: `{"everything":true,"for":"1h"}`, Progress: "[]"},
+	} {
+		o.Note = "by hand"
+		asked := s.ordered(o)
+		if step := s.step(s.a, asked, 500); !step.Finished || step.Affected != 0 {
+			s.Errorf("%s: the step is %+v", o.Op, step)
+		}
+		if row := s.Operation(asked.ID); !row.Applied || row.Affected != 0 || row.Detail.Refused == "" {
+			s.Errorf("%s: the operation is %+v, want it refused", o.Op, row)
+		}
+	}
+	s.states(relay.Pending, id)
 }
 
 func operateAgain(s *suite) {

@@ -40,7 +40,9 @@ func (s SQLOperations) Order(o Ordered) string {
 		o.ID = h[:8] + "-" + h[8:12] + "-4" + h[13:16] + "-8" + h[17:20] + "-" + h[20:]
 	}
 	note := sql.NullString{String: o.Note, Valid: o.Note != ""}
-	s.exec("INSERT INTO outbox_operation (id, op, filter, note, dry_run, actor) VALUES (?, ?, ?, ?, ?, 'test')", o.ID, o.Op, o.Filter, note, o.DryRun)
+	progress := sql.NullString{String: o.Progress, Valid: o.Progress != ""}
+	s.exec("INSERT INTO outbox_operation (id, op, filter, note, dry_run, progress, actor) VALUES (?, ?, ?, ?, ?, ?, 'test')",
+		o.ID, o.Op, o.Filter, note, o.DryRun, progress)
 	return o.ID
 }
 

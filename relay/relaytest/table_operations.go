@@ -2,6 +2,7 @@ package relaytest
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"time"
 
@@ -34,6 +35,9 @@ func (t *Table) Order(o Ordered) (id string) {
 	id = cmp.Or(o.ID, timeOrderedUUID(now, t.lastSeq))
 	asked := relay.Operation{ID: id, Op: o.Op, Note: o.Note, DryRun: o.DryRun, Actor: "test"}
 	asked.Order, asked.Err = relay.ParseOrder(o.Op, o.Filter, o.Note)
+	if o.Progress != "" {
+		asked.Err = errors.New("its progress is not what a relay wrote")
+	}
 	t.order(asked, now)
 	return id
 }

@@ -108,7 +108,7 @@ CREATE TABLE IF NOT EXISTS /*schema.*/outbox_lease (
     -- What cannot be compared or computed with would stop every reclaim.
     CONSTRAINT outbox_lease_times_check CHECK (claimed_at > TIMESTAMP'1000-01-01 00:00:00'
         AND renewed_at > TIMESTAMP'1000-01-01 00:00:00' AND length BETWEEN 0 AND 86400000000),
-    CONSTRAINT outbox_lease_ids_check CHECK (JSON_VALID(ids))
+    CONSTRAINT outbox_lease_ids_check CHECK (JSON_VALID(ids) AND JSON_TYPE(ids) = 'ARRAY')
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC
     DEFAULT CHARACTER SET = utf8mb4 /*!80017 COLLATE = utf8mb4_0900_bin */ /*M!100600 COLLATE = utf8mb4_nopad_bin */
     COMMENT 'One row is one claim: the right of a relay to its messages, as long as it renews it.';
@@ -155,7 +155,8 @@ CREATE TABLE IF NOT EXISTS /*schema.*/outbox_operation (
     CONSTRAINT outbox_operation_id_check CHECK (id <> '' AND CHAR_LENGTH(id) <= 36 AND id NOT REGEXP '[^A-Za-z0-9_-]'),
     CONSTRAINT outbox_operation_op_check CHECK (op IN ('replay', 'correct', 'retry_now', 'cancel', 'resolve', 'pause', 'resume')),
     CONSTRAINT outbox_operation_filter_check CHECK (JSON_VALID(filter) AND JSON_TYPE(filter) = 'OBJECT'),
-    CONSTRAINT outbox_operation_actor_check CHECK (actor <> '')
+    CONSTRAINT outbox_operation_actor_check CHECK (actor <> ''),
+    CONSTRAINT outbox_operation_dry_run_check CHECK (dry_run IN (0, 1))
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC
     DEFAULT CHARACTER SET = utf8mb4 /*!80017 COLLATE = utf8mb4_0900_bin */ /*M!100600 COLLATE = utf8mb4_nopad_bin */
     COMMENT 'What operators asked for, and what came of it: control surface and audit log. Kept a year.';

@@ -197,6 +197,7 @@ CREATE TABLE IF NOT EXISTS outbox_operation (
     CONSTRAINT outbox_operation_op_check CHECK (op IN ('replay', 'correct', 'retry_now', 'cancel', 'resolve', 'pause', 'resume')),
     CONSTRAINT outbox_operation_filter_check CHECK (CASE WHEN json_valid(filter) THEN json_type(filter) = 'object' ELSE 0 END),
     CONSTRAINT outbox_operation_dry_run_check CHECK (dry_run IN (0, 1)),
+    CONSTRAINT outbox_operation_types_check CHECK (typeof(id) = 'text' AND typeof(affected) IN ('integer', 'null')),
     CONSTRAINT outbox_operation_times_check CHECK (typeof(requested_at) = 'integer' AND typeof(applied_at) IN ('integer', 'null'))
 );
 CREATE INDEX IF NOT EXISTS outbox_operation_open ON outbox_operation (requested_at) WHERE applied_at IS NULL;
