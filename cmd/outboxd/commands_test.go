@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -34,8 +35,32 @@ func TestEnqueueListGet(t *testing.T) {
 	if code, stdout, _ := cli(t, s.env(), "list", "--state", "pending", "--type", "order_paid", "--routing-key", "orders", "-o", "jsonl"); code != exitOK || strings.Count(stdout, "\n") != 1 || !strings.Contains(stdout, id) {
 		t.Errorf("exit %d: %s", code, stdout)
 	}
+	code, stdout, _ = cli(t, s.env(), "list")
+	if table := strings.Fields(times(stdout)); code != exitOK || !slices.Equal(table[11:], []string{id, "pending", "orders", "order_paid", "42", "0", "TIME", "TIME", "-", "-", "-"}) {
+		t.Errorf("exit %d: %s", code, stdout)
+	}
 	if code, _, stderr := cli(t, s.env(), "enqueue", "--type", "x", "--id", id); code != exitNotAllowed || !strings.Contains(stderr, id) {
 		t.Errorf("exit %d: %s", code, stderr)
+	}
+}
+
+// TestListSince holds that --since takes the time that a table shows, a date and an age; each finds the message or not.
+func TestListSince(t *testing.T) {
+	t.Parallel()
+	s := migrated(t)
+	s.insert(1, "orders", "order_paid")
+	_, stdout, _ := cli(t, s.env(), "list")
+	created := strings.Fields(stdout)[17]
+	if len(created) != len("2026-01-31T15:04:05.000Z") {
+		t.Fatalf("%q is not the form of a time: %s", created, stdout)
+	}
+	for args, want := range map[string]int{
+		"--since " + created: 1, "--until " + created: 0, "--since 1h": 1, "--until 1h": 0, "--since 2026-01-31": 1, "--until 2026-01-31": 0,
+	} {
+		code, stdout, stderr := cli(t, s.env(), append([]string{"list", "-o", "jsonl"}, strings.Fields(args)...)...)
+		if code != exitOK || strings.Count(stdout, "\n") != want {
+			t.Errorf("%s: exit %d, %s: %s", args, code, stdout, stderr)
+		}
 	}
 }
 
@@ -112,7 +137,7 @@ func TestListOfFewAmongMany(t *testing.T) {
 func TestEmptyLists(t *testing.T) {
 	t.Parallel()
 	s := migrated(t)
-	for args, want := range map[string]string{"-o json": "[]\n", "-o jsonl": "", "-o table": "ID  STATE  ROUTING_KEY  TYPE  ATTEMPTS  CREATED_AT  DUE_AT  REASON  ERROR_CLASS  RESULT\n"} {
+	for args, want := range map[string]string{"-o json": "[]\n", "-o jsonl": "", "-o table": "ID  STATE  ROUTING_KEY  TYPE  KEY  ATTEMPTS  CREATED_AT  DUE_AT  REASON  ERROR_CLASS  RESULT\n"} {
 		if code, stdout, stderr := cli(t, s.env(), append([]string{"list"}, strings.Fields(args)...)...); code != exitOK || stdout != want {
 			t.Errorf("%s: exit %d, %q: %s", args, code, stdout, stderr)
 		}
@@ -162,7 +187,7 @@ func TestStatus(t *testing.T) {
 	for _, want := range []string{
 		"! no relay is alive: nothing is sent until one is started with outboxd run\n",
 		"! 2 messages of routing key invoices have no route: add one to the configuration\n",
-		"! 1 message failed and wait for a person (1 exhausted): see outboxd list --state failed\n",
+		"! 1 message failed and waits for a person (1 exhausted): see outboxd list --state failed\n",
 	} {
 		if code != exitOK || !strings.Contains(stdout, want) {
 			t.Errorf("exit %d, %q misses %q: %s", code, stdout, want, stderr)

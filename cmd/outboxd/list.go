@@ -83,7 +83,7 @@ func filterFlags(flags *pflag.FlagSet, f *relay.Filter) {
 	flags.IntVar(&f.SchemaVersion, "schema-version", 0, "only this `version` of the payload")
 	flags.StringVar((*string)(&f.Reason), "reason", "", "only what failed for this `reason`")
 	flags.StringVar(&f.ErrorClass, "error-class", "", "only what had this `class` of error last")
-	flags.Var(moment{&f.Since}, "since", "only what came to its state at this `time` or later: RFC 3339, or a duration ago such as 2h")
+	flags.Var(moment{&f.Since}, "since", "only what came to its state at this `time` or later: as lists show it, a date in UTC, or a duration ago such as 2h")
 	flags.Var(moment{&f.Until}, "until", "only what came to its state before this `time`")
 }
 
@@ -105,12 +105,13 @@ func (m moment) Set(text string) error {
 		*m.at = &at
 		return nil
 	}
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return errors.New("write a time as 2026-01-31T15:04:05Z, or how long ago it was, as 2h30m")
+	for _, form := range []string{time.RFC3339, time.DateOnly} {
+		if at, err := time.Parse(form, text); err == nil {
+			*m.at = &at
+			return nil
+		}
 	}
-	*m.at = &at
-	return nil
+	return errors.New("write a time as 2026-01-31T15:04:05Z, a date in UTC as 2026-01-31, or how long ago it was as 2h30m")
 }
 
 // Type is part of pflag.Value.
@@ -122,6 +123,7 @@ type listRow struct {
 	State      string        `json:"state"`
 	RoutingKey string        `json:"routing_key"`
 	Type       string        `json:"type"`
+	Key        *string       `json:"key"` // aggregateid, as --key has it
 	Attempts   int           `json:"attempts"`
 	CreatedAt  dialect.Time  `json:"created_at"`
 	DueAt      *dialect.Time `json:"due_at"`
@@ -134,8 +136,8 @@ func listRows(found []dialect.Listed) []listRow {
 	out := make([]listRow, 0, len(found))
 	for _, m := range found {
 		out = append(out, listRow{
-			m.ID, m.State, m.RoutingKey, m.Type, m.Attempts, m.CreatedAt, m.DueAt, m.Reason,
-			m.ErrorClass, m.Result,
+			m.ID, m.State, m.RoutingKey, m.Type, m.AggregateID, m.Attempts, m.CreatedAt, m.DueAt,
+			m.Reason, m.ErrorClass, m.Result,
 		})
 	}
 	return out

@@ -76,6 +76,9 @@ func printTable[T any](w io.Writer, list []T) error {
 	return table.Flush()
 }
 
+// timeForm is how every table shows a time, and what --since and --until take.
+const timeForm = "2006-01-02T15:04:05.000Z07:00"
+
 // cell is a value in one line of a table; control characters from a row cannot move the cursor.
 func cell(v reflect.Value) string {
 	for v.Kind() == reflect.Pointer {
@@ -88,7 +91,7 @@ func cell(v reflect.Value) string {
 		v = reflect.ValueOf(at.Time)
 	}
 	if at, ok := reflect.TypeAssert[time.Time](v); ok {
-		return at.UTC().Format(time.RFC3339)
+		return at.UTC().Format(timeForm)
 	}
 	text := strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {

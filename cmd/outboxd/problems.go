@@ -112,20 +112,24 @@ func pausedBy(p dialect.PauseStatus) string {
 // stuck tells of messages that wait for somebody. watched says that relays are alive and that neither an open breaker nor a
 // pause explains messages that are due.
 func stuck(w dialect.Waits, routes []routeConfig, watched bool) string {
-	what := messages(w.Messages, w.More) + " of routing key " + w.RoutingKey
+	one := w.Messages == 1 && !w.More
+	verb := func(ofOne, ofMany string) string {
+		return messages(w.Messages, w.More) + " of routing key " + w.RoutingKey + " " + either(one, ofOne, ofMany)
+	}
 	unrouted := len(routes) > 0 && !slices.ContainsFunc(routes, func(r routeConfig) bool { return matches(r.Match, w.RoutingKey) })
 	switch {
 	case unrouted && w.Why != dialect.InFlight:
-		return what + " have no route: add one to the configuration"
+		return verb("has", "have") + " no route: add one to the configuration"
 	case w.Why == dialect.NoPolicy:
-		return what + " are turned back: no policy accepts their schema version; add it to versions"
+		return verb("is turned back: no policy accepts its", "are turned back: no policy accepts their") + " schema version; add it to versions"
 	case w.Why == dialect.Paused:
-		return what + " are paused"
+		return verb("is", "are") + " paused"
 	case w.Why == dialect.Retrying:
-		return fmt.Sprintf("%s failed and wait for their next try: outboxd list --state pending --routing-key %s shows why, outboxd get ID in full",
-			what, w.RoutingKey)
+		return fmt.Sprintf("%s next try: outboxd list --state pending --routing-key %s shows why, outboxd get ID in full",
+			verb("could not be sent and waits for its", "could not be sent and wait for their"), w.RoutingKey)
 	case w.Why == dialect.Due && watched && time.Duration(w.Oldest) > slowFor:
-		return fmt.Sprintf("%s are due, the oldest for %s: no relay has a route for them, or the relays are too slow", what, w.Oldest)
+		return fmt.Sprintf("%s due, the oldest for %s: no relay has a route for %s, or the relays are too slow",
+			verb("is", "are"), w.Oldest, either(one, "it", "them"))
 	}
 	return ""
 }
@@ -145,8 +149,16 @@ func unresolved(failed []dialect.FailedCount) []string {
 	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
 		parts = append(parts, fmt.Sprintf("%d %s", reasons[reason], reason))
 	}
-	return []string{messages(total, more) + " failed and wait for a person (" + strings.Join(parts, ", ") +
+	return []string{messages(total, more) + " failed and " + either(total == 1 && !more, "waits", "wait") + " for a person (" + strings.Join(parts, ", ") +
 		"): see outboxd list --state failed"}
+}
+
+// either picks the word for one or for many.
+func either(one bool, ofOne, ofMany string) string {
+	if one {
+		return ofOne
+	}
+	return ofMany
 }
 
 func messages(n int, more bool) string {

@@ -55,13 +55,29 @@ func TestProblems(t *testing.T) {
 		},
 		"retrying": {
 			status: dialect.Status{Relays: alive, Waiting: []dialect.Waits{{RoutingKey: "orders", Why: dialect.Retrying, Messages: 3, Oldest: age(time.Hour)}}},
-			want:   []string{"3 messages of routing key orders failed and wait for their next try: outboxd list --state pending --routing-key orders shows why, outboxd get ID in full"},
+			want:   []string{"3 messages of routing key orders could not be sent and wait for their next try: outboxd list --state pending --routing-key orders shows why, outboxd get ID in full"},
 		},
 		"turned back and paused": {
 			status: dialect.Status{Relays: alive, Waiting: []dialect.Waits{{RoutingKey: "orders", Why: dialect.NoPolicy, Messages: 1}, {RoutingKey: "orders", Why: dialect.Paused, Messages: 2}}},
 			want: []string{
-				"1 message of routing key orders are turned back: no policy accepts their schema version; add it to versions",
+				"1 message of routing key orders is turned back: no policy accepts its schema version; add it to versions",
 				"2 messages of routing key orders are paused",
+			},
+		},
+		"one of each": {
+			status: dialect.Status{
+				Relays: alive,
+				Waiting: []dialect.Waits{
+					{RoutingKey: "x", Why: dialect.Due, Messages: 1}, {RoutingKey: "orders", Why: dialect.Retrying, Messages: 1},
+					{RoutingKey: "orders", Why: dialect.Due, Messages: 1, Oldest: age(2 * time.Minute)},
+				},
+				Failed: []dialect.FailedCount{{Reason: "rejected", Messages: 1}},
+			}, routes: routes,
+			want: []string{
+				"1 message of routing key x has no route: add one to the configuration",
+				"1 message of routing key orders could not be sent and waits for its next try: outboxd list --state pending --routing-key orders shows why, outboxd get ID in full",
+				"1 message of routing key orders is due, the oldest for 2m0s: no relay has a route for it, or the relays are too slow",
+				"1 message failed and waits for a person (1 rejected): see outboxd list --state failed",
 			},
 		},
 		"failed": {
