@@ -3,9 +3,9 @@
 --   MySQL:    GRANT outbox_application TO shop; SET DEFAULT ROLE ALL TO shop;
 --   MariaDB:  GRANT outbox_application TO shop; SET DEFAULT ROLE outbox_application FOR shop;
 --
--- Run it after the migrations, as an account that may make roles and grant rights on the tables; it can be repeated. Roles
--- belong to the whole server: a second outbox in another database uses the same ones, with the rights that this file gives
--- there, too.
+-- Run it after the migrations, in the database of the tables (mysql shop < roles.sql), as an account that may make roles and
+-- grant rights there; it can be repeated. Roles belong to the whole server: a second outbox in another database uses the
+-- same ones, with the rights that this file gives there, too.
 --
 --   outbox_application  writes messages, and reads what became of them; reads no payload, sets no state
 --   outbox_reader       reads everything but payloads
