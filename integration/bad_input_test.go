@@ -88,8 +88,7 @@ func TestBadInput(t *testing.T) {
 		},
 		"a file that is not there": {
 			env:  []string{"OUTBOXD_DATABASE_URL=sqlite:/no/such/folder/outbox.db"},
-			code: 6, want: "outboxd: check the schema: there is no file /no/such/folder/outbox.db: check the database URL, " +
-				"or make the file with outboxd migrate up (SQLITE_CANTOPEN 14)",
+			code: 6, want: "outboxd: check the schema: there is no folder /no/such/folder: make it, or check the database URL (SQLITE_CANTOPEN 14)",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

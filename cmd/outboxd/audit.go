@@ -60,7 +60,7 @@ func (p *program) auditCommand() *cobra.Command {
 				fmt.Fprint(p.stdout, audit.SQL)
 				return nil
 			}
-			return runAudit(cmd.Context(), db, p.stdout, out, audit, id)
+			return p.runAudit(cmd.Context(), db, out, audit, id)
 		},
 	}
 	cmd.Flags().StringVar(&id, "id", "", "the `message` that audit "+dialect.AuditOfOne+" is about; without it, the last one written about")
@@ -103,22 +103,33 @@ func namedAudit(db auditor, name string) (dialect.Audit, error) {
 	return dialect.Audit{}, usagef("no audit %q: %s", name, strings.Join(names, ", "))
 }
 
-func runAudit(ctx context.Context, db auditor, w io.Writer, out output, audit dialect.Audit, id string) error {
+func (p *program) runAudit(ctx context.Context, db database, out output, audit dialect.Audit, id string) error {
 	answer, err := db.Audit(ctx, audit, id)
-	if errors.Is(err, dialect.ErrNotFound) {
-		return failf(exitNotFound, "%w", err)
-	}
 	if err != nil {
-		return err
+		return unknownID(err)
+	}
+	if id != "" && len(answer.Rows) == 0 {
+		if _, _, err := db.Get(ctx, id); err != nil {
+			return unknownID(err)
+		}
+		fmt.Fprintln(p.stderr, noSend)
 	}
 	if out.format == "table" {
-		return printAnswer(w, answer)
+		return printAnswer(p.stdout, answer)
 	}
 	list := make([]answerRow, 0, len(answer.Rows))
 	for _, values := range answer.Rows {
 		list = append(list, answerRow{answer.Columns, values})
 	}
-	return rows(w, out, list)
+	return rows(p.stdout, out, list)
+}
+
+// unknownID makes an id that no message has an exit code of its own.
+func unknownID(err error) error {
+	if errors.Is(err, dialect.ErrNotFound) {
+		return failf(exitNotFound, "%w", err)
+	}
+	return err
 }
 
 // answerRow is a row of an answer: an object with the columns' names, in their order.

@@ -76,11 +76,19 @@ func TestAuditMistakes(t *testing.T) {
 		"none":            {exitUsage, `outboxd: no audit "none": attempts, breakers, `},
 		"stuck --id 7":    {exitUsage, "outboxd: --id is for audit attempts: the others tell of all messages\n"},
 		"attempts --id 7": {exitNotFound, "outboxd: no message has the id \"7\": it is not a UUID\n"},
-		"stuck -o xml":    {exitUsage, "outboxd: -o wants table, json or jsonl\n"},
+		"attempts --id 00000000-0000-7000-8000-0000000000ff": {exitNotFound, "outboxd: no message has the id 00000000-0000-7000-8000-0000000000ff\n"},
+		"stuck -o xml": {exitUsage, "outboxd: -o wants table, json or jsonl\n"},
 	} {
 		code, stdout, stderr := cli(t, s.env(), append([]string{"audit"}, strings.Fields(args)...)...)
 		if code != want.code || stdout != "" || !strings.HasPrefix(stderr, want.stderr) {
 			t.Errorf("%s: exit %d: %s", args, code, stderr)
+		}
+	}
+	s.insert(1, "orders", "order_paid")
+	id := s.text("SELECT id::text FROM outbox")
+	for _, args := range []string{"audit attempts --id " + id, "get --attempts " + id} {
+		if code, stdout, stderr := cli(t, s.env(), strings.Fields(args)...); code != exitOK || stdout == "" || stderr != noSend+"\n" {
+			t.Errorf("%s: exit %d, %s: %s", args, code, stdout, stderr)
 		}
 	}
 	empty := newServer(t)

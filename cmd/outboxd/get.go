@@ -24,6 +24,9 @@ type details struct {
 	PayloadBase64 *string           `json:"payload_base64,omitempty"` // where it is no UTF-8
 }
 
+// noSend explains why nothing is shown of how a message was sent.
+const noSend = "no send of it is recorded: one that is done at once leaves no row"
+
 func (p *program) getCommand() *cobra.Command {
 	var (
 		out               output
@@ -49,6 +52,9 @@ func (p *program) getCommand() *cobra.Command {
 			found, missing, err := getAll(cmd.Context(), db, ids, attempts, payload)
 			if err != nil {
 				return err
+			}
+			if attempts && len(found) == 1 && len(found[0].Sends) == 0 {
+				fmt.Fprintln(p.stderr, noSend)
 			}
 			if out.format == "table" {
 				err = printDetails(p.stdout, found)

@@ -236,6 +236,15 @@ func TestCancelPartly(t *testing.T) {
 	}
 }
 
+// login makes a login role that has one of roles.sql, and gives the environment of its commands.
+func (s *server) login(role string) lookup {
+	s.t.Helper()
+	login := s.schema + "_" + role
+	s.exec("CREATE ROLE " + login + " LOGIN PASSWORD 'x'; GRANT outbox_" + role + " TO " + login)
+	s.t.Cleanup(func() { s.exec("DROP ROLE " + login) })
+	return s.env(envDatabase + "=" + s.as(login, "x"))
+}
+
 // TestOperateAsRoles: the shipped roles suffice for the commands, and an operator writes no payload.
 func TestOperateAsRoles(t *testing.T) {
 	t.Parallel()
@@ -245,11 +254,19 @@ func TestOperateAsRoles(t *testing.T) {
 	s.insert(2, "elsewhere", "order_paid")
 	s.fail("order_paid", "rejected")
 	id := s.text("SELECT id::text FROM outbox LIMIT 1")
+	reader := s.login("reader")
+	for args, want := range map[string]string{
+		"get " + id + " --payload":    "outboxd get needs the role outbox_corrector",
+		"replay --state failed --yes": "outboxd replay needs the role outbox_operator",
+		"enqueue --type order_paid":   "outboxd enqueue needs the role outbox_application",
+	} {
+		code, _, stderr := cli(t, reader, strings.Fields(args)...)
+		if code != exitNotAllowed || !strings.HasSuffix(stderr, "; "+want+"\n") {
+			t.Errorf("%s as reader: exit %d: %s", args, code, stderr)
+		}
+	}
 	for role, code := range map[string]int{"operator": exitNotAllowed, "corrector": exitOK} {
-		login := s.schema + "_" + role
-		s.exec("CREATE ROLE " + login + " LOGIN PASSWORD 'x'; GRANT outbox_" + role + " TO " + login)
-		t.Cleanup(func() { s.exec("DROP ROLE " + login) })
-		env := s.env(envDatabase + "=" + s.as(login, "x"))
+		env := s.login(role)
 		for _, args := range []string{"replay --state failed --yes", "pause crm --for 1m --yes", "operations", "status"} {
 			if code, _, stderr := cli(t, env, strings.Fields(args)...); code != exitOK {
 				t.Errorf("%s as %s: exit %d: %s", args, role, code, stderr)

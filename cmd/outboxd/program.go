@@ -29,8 +29,9 @@ func (p *program) run(ctx context.Context, args []string) int {
 	root.SetIn(p.stdin)
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil {
+		err = p.withRole(cmd, err)
 		fmt.Fprintln(p.stderr, wording(err))
 	}
 	return exitCode(ctx, err)

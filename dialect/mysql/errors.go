@@ -46,8 +46,9 @@ func meanings() []meaning {
 		{dialect.Full, "the server has no memory, disk or room left", []uint16{1021, 1037, 1038, 1041, 1114, 1206, 1637}},
 		{dialect.ReadOnly, "the database is read-only: name the primary server in the URL", []uint16{1036, 1290, 1792, 1836, 1874}},
 		{dialect.Login, "the server refuses this user, password or host: check the database URL and the user's account", []uint16{
-			1044, 1045, 1129, 1130, 1251, 1524, 1698, 1820, 1862, 3118, 3955, 4151,
+			1045, 1129, 1130, 1251, 1524, 1698, 1820, 1862, 3118, 3955, 4151,
 		}},
+		{dialect.Login, "the user may not use this database: grant it one of the roles of roles.sql, and SET DEFAULT ROLE", []uint16{1044}},
 		{dialect.Login, "the server wants TLS: say sslmode=verify-full in the database URL", []uint16{3159}},
 		{dialect.Login, "there is no database of this name: check the database URL", []uint16{noSuchDatabase}},
 		{dialect.Rights, "the user may not do this: grant it the role that roles.sql makes, as its default role", []uint16{1142, 1143, 1227, 1370}},

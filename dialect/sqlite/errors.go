@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"strconv"
 
 	driver "modernc.org/sqlite"
@@ -98,6 +99,10 @@ func (d *DB) fault(err error) (dialect.Fault, bool) {
 
 // whyNotOpen tells apart what SQLite has one code for.
 func (d *DB) whyNotOpen(otherwise string) string {
+	folder := filepath.Dir(d.path)
+	if _, err := os.Stat(folder); errors.Is(err, os.ErrNotExist) {
+		return "there is no folder " + folder + ": make it, or check the database URL"
+	}
 	switch info, err := os.Stat(d.path); {
 	case errors.Is(err, os.ErrNotExist):
 		return "there is no file " + d.path + ": check the database URL, or make the file with outboxd migrate up"

@@ -67,6 +67,16 @@ func TestBadFiles(t *testing.T) {
 	}
 }
 
+// TestNoFolder: making the file would not help, and is not advised.
+func TestNoFolder(t *testing.T) {
+	t.Parallel()
+	folder := filepath.Join(t.TempDir(), "none")
+	d := testFile{path: filepath.Join(folder, "shop.db")}.open(t, dialect.Options{})
+	if _, err := d.Migrate(t.Context()); dialect.ClassOf(err) != dialect.Login || !strings.Contains(err.Error(), "there is no folder "+folder+": make it") {
+		t.Errorf("it says %v", err)
+	}
+}
+
 // looks are calls of a person's commands and of a relay.
 func looks(t *testing.T, d *DB) map[string]func() error {
 	store, err := d.Store("a", time.Minute)

@@ -19,7 +19,7 @@ func TestTables(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := dialecttest.Migration{
-		Statements: splitStatements(migrations[0].SQL), Tables: len(tables()), Server: "3.",
+		Statements: splitStatements(migrations[0].SQL), Tables: len(tables()), Server: "SQLite 3.",
 		Foreign: foreignTable, Lacks: "aggregateid",
 	}
 	dialecttest.TestTables(t, m, func(t *testing.T) dialecttest.Backend {

@@ -21,7 +21,7 @@ func (d *DB) CheckSchema(ctx context.Context) (status dialect.SchemaStatus, err 
 
 func (d *DB) schema(ctx context.Context, q sqlx.ExtContext) (dialect.SchemaStatus, error) {
 	status := dialect.SchemaStatus{State: dialect.SchemaNone, Place: d.path}
-	if err := sqlx.GetContext(ctx, q, &status.Server, `SELECT sqlite_version()`); err != nil {
+	if err := sqlx.GetContext(ctx, q, &status.Server, `SELECT 'SQLite ' || sqlite_version()`); err != nil {
 		return status, err
 	}
 	migrations, err := Migrations()
