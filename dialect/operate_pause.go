@@ -79,7 +79,7 @@ func (s *stepping) pause(ctx context.Context, name string) error {
 	}
 	v := pauseValue{Operation: s.op.ID, Actor: s.op.Actor, Note: s.op.Note}
 	if !s.op.Order.Indefinitely {
-		until := time.UnixMicro(s.now).Add(time.Duration(s.op.Order.For)).UTC()
+		until := time.UnixMicro(s.now).Add(time.Duration(s.op.Order.For)).UTC().Truncate(time.Microsecond) // as finely as databases tell the time
 		v.Until = &until
 	}
 	value, err := json.Marshal(v)

@@ -61,7 +61,7 @@ func pauseEnds(s *suite) {
 		s.Errorf("paused for 30m: %+v", crm)
 	}
 	if erp.Operation == "" || erp.Endless || erp.Left > 0 {
-		s.Errorf("paused for a moment: %+v", erp)
+		s.Errorf("paused for a moment: %s, operation %q, endless %v, left %s", erp, erp.Operation, erp.Endless, erp.Left)
 	}
 }
 
