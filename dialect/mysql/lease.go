@@ -60,8 +60,10 @@ func (s *Store) Finish(ctx context.Context, leases []relay.LeaseID) error {
 
 // All leases, each beside the server that answers, which comes alone where there is no lease. No variable is both the
 // server's own and known to both products, but of two servers that can follow each other, host, port or server_id differ.
+// One that became a standby keeps its sessions, and only says that it is read-only.
 const sqlWatch = `
 SELECT CONCAT_WS(' ', @@hostname, @@port, @@server_id) AS server, CONNECTION_ID() AS session,
+  CAST(@@GLOBAL.read_only AS char) AS mode,
   COALESCE(l.lease_id, 0) AS lease_id, COALESCE(l.relay, '') AS relay, COALESCE(CAST(l.renewed_at AS char), '') AS renewed_at,
   COALESCE(l.length, 0) AS length_us
 FROM (SELECT 1 AS alone) answers LEFT JOIN /*schema.*/outbox_lease l ON alone = 1`
@@ -96,18 +98,21 @@ func (w *watcher) look(ctx context.Context) (era string, leases []relay.Lease, e
 	if err == nil {
 		err = readAll(rows, func(rows *sqlx.Rows) error {
 			var l relay.Lease
-			var server string
+			var server, mode string
 			var session, length int64
-			err := rows.Scan(&server, &session, &l.ID, &l.Relay, &l.Renewed, &length)
+			err := rows.Scan(&server, &session, &mode, &l.ID, &l.Relay, &l.Renewed, &length)
 			era, l.Length = fmt.Sprint(server, " ", session, " ", w.opened), dialect.FromMicros(length)
 			if l.ID != 0 {
 				leases = append(leases, l)
+			}
+			if err == nil {
+				err = writable(mode)
 			}
 			return err
 		})
 	}
 	if err != nil {
-		_ = w.conn.Close() // it is in doubt: the fault of the query is the one to tell
+		discard(w.conn) // it is in doubt: the fault of the query is the one to tell
 		w.conn = nil
 		return "", nil, wrap("watch", err)
 	}

@@ -100,7 +100,12 @@ func (s *settled) begin(ctx context.Context, conn driver.Conn) error {
 	if err := errors.Join(err, rows.Close()); err != nil {
 		return err
 	}
-	if text != "0" && text != "OFF" {
+	return writable(text)
+}
+
+// writable judges what a server says of its read_only.
+func writable(mode string) error {
+	if mode != "0" && mode != "OFF" {
 		return errReadOnly
 	}
 	return nil

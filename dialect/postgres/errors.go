@@ -61,11 +61,18 @@ func fold(code string) (dialect.Class, string) {
 // wrap puts a fault of the named statement into our words.
 func wrap(query string, err error) error { return dialect.Wrap(query, err, fault) }
 
+// errReadOnly is of a server that answers, and takes no writes.
+var errReadOnly = errors.New("the server is read-only")
+
 // fault reads what the server or the driver says by code.
 func fault(err error) (dialect.Fault, bool) {
 	if code := sqlState(err); code != "" {
 		class, words := fold(code)
 		return dialect.Fault{Code: "SQLSTATE " + code, Class: class, Words: words}, true
+	}
+	if errors.Is(err, errReadOnly) {
+		_, words := fold("25006")
+		return dialect.Fault{Class: dialect.ReadOnly, Words: words}, true
 	}
 	if errors.Is(err, pq.ErrSSLNotSupported) {
 		return dialect.Fault{Class: dialect.Login, Words: "the server has no TLS: enable it, or say sslmode=disable in the database URL"}, true

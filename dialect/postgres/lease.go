@@ -56,10 +56,11 @@ func leaseArray(leases []relay.LeaseID) pq.Int64Array {
 }
 
 // All leases, each beside the server that answers, which comes alone where there is no lease. A server is known by its
-// start and its address: a standby that took over has others, and may show an older renewal.
+// start and its address: a standby that took over has others, and may show an older renewal. One that became read-only
+// keeps its sessions, and says so.
 const sqlWatch = `
 SELECT pg_postmaster_start_time()::text || ' ' || coalesce(host(inet_server_addr()) || ' ' || inet_server_port(), '') AS server,
-  pg_backend_pid() AS session, coalesce(l.lease_id, 0) AS lease_id, coalesce(l.relay, '') AS relay,
+  pg_backend_pid() AS session, current_setting('transaction_read_only') AS read_only, coalesce(l.lease_id, 0) AS lease_id, coalesce(l.relay, '') AS relay,
   coalesce(l.renewed_at::text, '') AS renewed_at, coalesce((extract(epoch FROM l.length) * 1000000)::bigint, 0) AS length_us
 FROM (VALUES (true)) AS answers(alone) LEFT JOIN /*schema.*/outbox_lease l ON alone`
 
@@ -82,15 +83,18 @@ func (w *watcher) look(ctx context.Context) (era string, leases []relay.Lease, e
 	defer w.mu.Unlock()
 	scan := func(rows *sqlx.Rows) error {
 		var l relay.Lease
-		var server string
+		var server, readOnly string
 		var session, length int64
-		err := rows.Scan(&server, &session, &l.ID, &l.Relay, &l.Renewed, &length)
+		err := rows.Scan(&server, &session, &readOnly, &l.ID, &l.Relay, &l.Renewed, &length)
 		era, l.Length = server, dialect.FromMicros(length)
 		if w.conn != nil {
 			era += " " + strconv.FormatInt(session, 10)
 		}
 		if l.ID != 0 {
 			leases = append(leases, l)
+		}
+		if readOnly == "on" {
+			return errReadOnly
 		}
 		return err
 	}
@@ -124,7 +128,7 @@ func (w *watcher) own(ctx context.Context, scan func(*sqlx.Rows) error) error {
 		_ = w.conn.Close() // it is in doubt: the fault of the query is the one to tell
 		w.conn = nil
 	}
-	return wrap("watch", err)
+	return w.runner.told(wrap("watch", err))
 }
 
 func (w *watcher) close() error {

@@ -33,7 +33,8 @@ const (
 	keepConnections = 3
 )
 
-// connectionLife ends sessions on a server that became a standby without ending them itself: they would fail for ever.
+// connectionLife bounds how long a session can go on that nobody would have again: with another address behind the
+// server's name, or settings of the role that have changed.
 const connectionLife = 5 * time.Minute
 
 // Open checks the options and makes the pools. It connects to nothing yet; a database that does not answer is an error of
@@ -89,6 +90,14 @@ func pool(config pq.Config, o dialect.Options, limits limits, connections int) (
 	db.SetMaxIdleConns(connections)
 	db.SetConnMaxLifetime(connectionLife)
 	return db, nil
+}
+
+// shed ends all connections that nobody uses just now.
+func (d *DB) shed() {
+	d.work.SetMaxIdleConns(0)
+	d.work.SetMaxIdleConns(workConnections)
+	d.keep.SetMaxIdleConns(0)
+	d.keep.SetMaxIdleConns(keepConnections)
 }
 
 // read runs queries that only look: as they are on a direct connection, whose session has all settings, and in a

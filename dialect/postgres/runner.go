@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
+
+	"github.com/outboxd/outboxd/dialect"
 )
 
 // runner runs named queries on one pool of connections, each with a deadline of its own. On connections that are ours it
@@ -80,15 +82,24 @@ func (r *runner) run(ctx context.Context, name string, do func(context.Context, 
 	ctx, cancel := context.WithTimeout(ctx, r.limit)
 	defer cancel()
 	if r.db.pooler {
-		return wrap(name, r.db.transaction(ctx, r.pool, func(tx *sqlx.Tx) error {
+		return r.told(wrap(name, r.db.transaction(ctx, r.pool, func(tx *sqlx.Tx) error {
 			return do(ctx, unprepared{tx, r.queries[name]})
-		}))
+		})))
 	}
 	s, err := r.prepare(ctx, name)
 	if err != nil {
 		return wrap(name, err)
 	}
-	return wrap(name, do(ctx, s))
+	return r.told(wrap(name, do(ctx, s)))
+}
+
+// told ends the connections that wait in the pools where the server said that it is read-only. One that became a standby
+// may keep its sessions, which would fail for ever, while a new connection finds the primary.
+func (r *runner) told(err error) error {
+	if dialect.ClassOf(err) == dialect.ReadOnly {
+		r.db.shed()
+	}
+	return err
 }
 
 // prepare returns the prepared statement, which database/sql prepares anew on each further connection that runs it. No
