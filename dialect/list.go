@@ -25,6 +25,7 @@ type Listed struct {
 	CreatedAt     Time    `json:"created_at"`
 	DueAt         *Time   `json:"due_at"`
 	FailedAt      *Time   `json:"failed_at"`
+	ResolvedAt    *Time   `json:"resolved_at"`
 	Reason        *string `json:"reason"`
 	ErrorClass    *string `json:"error_class"`
 	Result        *string `json:"result"`
@@ -48,7 +49,7 @@ type Walk struct {
 }
 
 // ListedFields are the columns of Listed.
-const ListedFields = `id, seq, state, routing_key, aggregateid, type, schema_version, attempts, lapses, created_at, due_at, failed_at, reason, error_class, result`
+const ListedFields = `id, seq, state, routing_key, aggregateid, type, schema_version, attempts, lapses, created_at, due_at, failed_at, resolved_at, reason, error_class, result`
 
 // walkBound is how many rows one page reads at most. A filter that no index serves finds little in them, and pages on.
 const walkBound = 10000
@@ -168,6 +169,9 @@ func (i *Inspector) condition(f relay.Filter) (condition string, args []any) {
 	add(f.Reason != "", "coalesce(reason, '') = ?", string(f.Reason))
 	add(f.ErrorClass != "", "coalesce(error_class, '') = ?", f.ErrorClass)
 	add(f.Key != "", "coalesce(aggregateid, '') = ?", f.Key)
+	if f.Unresolved {
+		conditions = append(conditions, "resolved_at IS NULL")
+	}
 	if f.Since != nil {
 		add(true, "at >= ?", i.Moment(*f.Since))
 	}

@@ -15,6 +15,8 @@ type Filter struct {
 	Key           string     `json:"key,omitempty"`   // aggregateid
 	Since         *time.Time `json:"since,omitempty"` // when the message came to its state; of one that is not final, when it was created
 	Until         *time.Time `json:"until,omitempty"` // the same, and before
+
+	Unresolved bool `json:"-"` // of lists alone: nobody has resolved it; of failed ones: a person has to
 }
 
 // empty tells that a filter matches every message.

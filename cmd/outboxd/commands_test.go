@@ -187,11 +187,19 @@ func TestStatus(t *testing.T) {
 	for _, want := range []string{
 		"! no relay is alive: nothing is sent until one is started with outboxd run\n",
 		"! 2 messages of routing key invoices have no route: add one to the configuration\n",
-		"! 1 message failed and waits for a person (1 exhausted): see outboxd list --state failed\n",
+		"! 1 message failed and waits for a person (1 exhausted): see outboxd list --unresolved\n",
 	} {
 		if code != exitOK || !strings.Contains(stdout, want) {
 			t.Errorf("exit %d, %q misses %q: %s", code, stdout, want, stderr)
 		}
+	}
+	s.exec("INSERT INTO " + s.schema + ".outbox (type, due_at, state, failed_at, resolved_at, reason) VALUES ('mail', NULL, 'failed', now(), now(), 'expired')")
+	code, stdout, stderr = cli(t, s.env(), "list", "--unresolved", "-o", "jsonl")
+	if code != exitOK || strings.Count(stdout, "\n") != 1 || !strings.Contains(stdout, `"resolved_at":null,"reason":"exhausted"`) {
+		t.Errorf("exit %d, %s: %s", code, stdout, stderr)
+	}
+	if code, _, stderr := cli(t, s.env(), "list", "--unresolved", "--state", "done"); code != exitUsage {
+		t.Errorf("exit %d: %s", code, stderr)
 	}
 	code, stdout, stderr = cli(t, s.env(), "status", "-o", "json")
 	var got struct {

@@ -33,6 +33,12 @@ func (p *program) listCommand() *cobra.Command {
 			if limit < 1 || limit > 1000 {
 				return usagef("--limit wants 1 to 1000")
 			}
+			if filter.Unresolved {
+				if filter.State != "" && filter.State != relay.Failed {
+					return usagef("--unresolved is about failed messages: leave --state out")
+				}
+				filter.State = relay.Failed
+			}
 			db, err := p.open()
 			if err != nil {
 				return err
@@ -60,6 +66,7 @@ func (p *program) listCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	filterFlags(flags, &filter)
+	flags.BoolVar(&filter.Unresolved, "unresolved", false, "only failed ones that wait for a person")
 	flags.IntVar(&limit, "limit", 100, "at most so many messages, 1 to 1000")
 	flags.StringVar(&cursor, "cursor", "", "go on where the list before ended")
 	out.flag(cmd)

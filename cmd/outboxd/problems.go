@@ -150,7 +150,7 @@ func unresolved(failed []dialect.FailedCount) []string {
 		parts = append(parts, fmt.Sprintf("%d %s", reasons[reason], reason))
 	}
 	return []string{messages(total, more) + " failed and " + either(total == 1 && !more, "waits", "wait") + " for a person (" + strings.Join(parts, ", ") +
-		"): see outboxd list --state failed"}
+		"): see outboxd list --unresolved"}
 }
 
 // either picks the word for one or for many.

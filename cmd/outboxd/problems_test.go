@@ -77,12 +77,12 @@ func TestProblems(t *testing.T) {
 				"1 message of routing key x has no route: add one to the configuration",
 				"1 message of routing key orders could not be sent and waits for its next try: outboxd list --state pending --routing-key orders shows why, outboxd get ID in full",
 				"1 message of routing key orders is due, the oldest for 2m0s: no relay has a route for it, or the relays are too slow",
-				"1 message failed and waits for a person (1 rejected): see outboxd list --state failed",
+				"1 message failed and waits for a person (1 rejected): see outboxd list --unresolved",
 			},
 		},
 		"failed": {
 			status: dialect.Status{Relays: alive, Failed: []dialect.FailedCount{{Reason: "rejected", Messages: 5}, {Reason: "exhausted", Messages: 1}, {Reason: "rejected", Messages: 1}}},
-			want:   []string{"7 messages failed and wait for a person (1 exhausted, 6 rejected): see outboxd list --state failed"},
+			want:   []string{"7 messages failed and wait for a person (1 exhausted, 6 rejected): see outboxd list --unresolved"},
 		},
 	} {
 		if got := problemsOf(c.status, c.routes); !slices.Equal(got, c.want) && len(got)+len(c.want) > 0 {

@@ -19,6 +19,9 @@ func testList(t *testing.T, _ Backend, db DB) {
 		{relay.Filter{State: "pending"}, "13452"}, // routing key, lapses, due_at
 		{relay.Filter{State: "in_flight"}, "6"},
 		{relay.Filter{State: "failed"}, "89"},
+		{relay.Filter{State: "failed", Unresolved: true}, "8"},
+		{relay.Filter{State: "pending", Unresolved: true}, "13452"},
+		{relay.Filter{Unresolved: true}, "a87654321"},
 		{relay.Filter{State: "done"}, "a"},
 		{relay.Filter{Type: "mail"}, "a"},
 		{relay.Filter{RoutingKey: "orders", Type: "paid"}, "987654321"},

@@ -36,7 +36,7 @@ const (
 const (
 	walked = `SELECT o.id, o.seq, o.state, o.routing_key, o.aggregateid, o.type, o.schema_version, o.attempts, o.lapses, o.created_at,
   NULLIF(o.due_at, TIMESTAMP'` + notPending + `') AS due_at, NULLIF(o.failed_at, TIMESTAMP'` + never + `') AS failed_at,
-  o.reason, o.error_class, NULLIF(RTRIM(o.result), '') AS result, COALESCE(NULLIF(o.failed_at, TIMESTAMP'` + never + `'), NULLIF(o.done_at, TIMESTAMP'` + never + `'), o.created_at) AS at, `
+  NULLIF(o.resolved_at, TIMESTAMP'` + never + `') AS resolved_at, o.reason, o.error_class, NULLIF(RTRIM(o.result), '') AS result, COALESCE(NULLIF(o.failed_at, TIMESTAMP'` + never + `'), NULLIF(o.done_at, TIMESTAMP'` + never + `'), o.created_at) AS at, `
 
 	// By the key.
 	seqPlace      = `JSON_ARRAY(CAST(o.seq AS CHAR)) AS place FROM `
@@ -51,7 +51,7 @@ WHERE o.seq > CAST(? AS SIGNED) ORDER BY o.seq LIMIT ?`
 	// index is read of them.
 	walkPending = `SELECT COALESCE(o.id, '') AS id, w.seq, COALESCE(o.state, '') AS state, w.routing_key, o.aggregateid,
   COALESCE(o.type, '') AS type, COALESCE(o.schema_version, 0) AS schema_version, COALESCE(o.attempts, 0) AS attempts, w.lapses,
-  COALESCE(o.created_at, w.due_at) AS created_at, w.due_at, NULL AS failed_at, o.reason, o.error_class,
+  COALESCE(o.created_at, w.due_at) AS created_at, w.due_at, NULL AS failed_at, NULL AS resolved_at, o.reason, o.error_class,
   NULLIF(RTRIM(o.result), '') AS result, COALESCE(o.created_at, w.due_at) AS at,
   JSON_ARRAY(w.routing_key, CAST(w.lapses AS CHAR), CAST(w.due_at AS CHAR), CAST(w.seq AS CHAR)) AS place
 FROM (SELECT i.routing_key, i.lapses, i.due_at, i.seq
