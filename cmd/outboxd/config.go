@@ -30,6 +30,17 @@ type databaseConfig struct {
 
 func (d databaseConfig) source() secretSource { return secretSource{d.URL, d.URLFile, d.URLEnv} }
 
+// urlKey is the path of the key that gives the URL.
+func (d databaseConfig) urlKey() string {
+	switch {
+	case d.URLFile != "":
+		return "database.url_file"
+	case d.URLEnv != "":
+		return "database.url_env"
+	}
+	return "database.url"
+}
+
 type relayConfig struct {
 	Name        string        `yaml:"name,omitempty"` // unique on the table; empty: one is made of the host's
 	Lease       time.Duration `yaml:"lease,omitempty"`

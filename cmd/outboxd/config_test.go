@@ -179,6 +179,30 @@ func TestEnvironmentMistakes(t *testing.T) {
 	}
 }
 
+// TestValidateDatabase holds that validate finds what the engine refuses before it connects to anything.
+func TestValidateDatabase(t *testing.T) {
+	t.Parallel()
+	file := write(t, t.TempDir(), "outboxd.yaml", "database:\n  url_env: SHOP\ndestinations: {out: {stdout: {}}}\nroutes: [{match: '*', to: out}]\n")
+	for name, c := range map[string]struct {
+		env  []string
+		want string
+	}{
+		"a URL of Java":        {[]string{"SHOP=jdbc:mysql://u:hunter2@x/y"}, file + ":2:3: database.url_env: the database URL is one of JDBC: write mysql://"},
+		"a short lease":        {[]string{"SHOP=mysql://u:hunter2@h/d", "OUTBOXD_RELAY_LEASE=3s"}, "relay.lease: the lease is too short for MySQL and MariaDB"},
+		"a pooler of no use":   {[]string{"SHOP=sqlite:/x.db", "OUTBOXD_DATABASE_POOLER=transaction"}, file + ":2:3: database.url_env: SQLite has no pooler"},
+		"a schema of no use":   {[]string{"SHOP=sqlite:/x.db", "OUTBOXD_DATABASE_SCHEMA=other"}, "SQLite has no schemas"},
+		"a variable not there": {nil, "database.url_env: the environment variable SHOP is empty or not there"},
+	} {
+		code, _, stderr := cli(t, environment(append(c.env, "OUTBOXD_CONFIG="+file)...), "config", "validate")
+		if code != exitConfiguration || !strings.Contains(stderr, c.want) || strings.Contains(stderr, "hunter2") {
+			t.Errorf("%s: exit %d: %s", name, code, stderr)
+		}
+	}
+	if code, _, stderr := cli(t, environment("SHOP=mysql://u:x@h/d", "OUTBOXD_CONFIG="+file), "config", "validate"); code != exitOK {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+}
+
 func TestZeroConfigurationIsEnough(t *testing.T) {
 	t.Parallel()
 	code, _, stderr := cli(t, environment("DATABASE_URL=postgres://h/d", "OUTBOXD_KAFKA_BROKERS=kafka:9092"), "config", "validate")

@@ -55,7 +55,13 @@ func (p *program) configValidateCommand() *cobra.Command {
 // tryBuild makes all that run would make, and closes it: what only the making finds is a mistake too.
 func tryBuild(l *loaded, env lookup) error {
 	config, err := buildRelay(l, parts{env, io.Discard, slog.New(slog.DiscardHandler)})
-	return errors.Join(err, closeSinks(config))
+	if err := errors.Join(err, closeSinks(config)); err != nil {
+		return err
+	}
+	if l.checkDatabase(env); len(l.problems) > 0 {
+		return &configError{file: l.file, problems: l.problems}
+	}
+	return nil
 }
 
 // setting is a value of the resolved configuration.

@@ -17,23 +17,55 @@ const sayEvery = 10 * time.Second
 
 // openDatabase makes the pools for a relay, or with no name for a person's command. It connects to nothing yet.
 func (l *loaded) openDatabase(env lookup, relayName string, lease time.Duration) (database, error) {
-	c := l.config.Database
-	if c.source().given() == 0 {
+	if l.config.Database.source().given() == 0 {
 		return nil, failf(exitConfiguration, "no database: set %s or %s, or database.url_file in the configuration",
 			envDatabase, envDatabaseFile)
 	}
-	url, err := c.source().read(env)
+	o, err := l.databaseOptions(env)
 	if err != nil {
 		return nil, failf(exitConfiguration, "database URL: %w", err)
 	}
-	db, err := openEngine(dialect.Options{
-		URL: url.Reveal(), Schema: c.Schema, Name: relayName, Lease: lease,
-		Insecure: c.Insecure, Pooler: c.Pooler == "transaction",
-	})
+	o.Name, o.Lease = relayName, lease
+	db, err := openEngine(o)
 	if err != nil {
 		return nil, failf(exitConfiguration, "database: %w", err)
 	}
 	return db, nil
+}
+
+// databaseOptions is what the configuration says of the database, its URL read from where it is.
+func (l *loaded) databaseOptions(env lookup) (dialect.Options, error) {
+	c := l.config.Database
+	url, err := c.source().read(env)
+	return dialect.Options{URL: url.Reveal(), Schema: c.Schema, Insecure: c.Insecure, Pooler: c.Pooler == "transaction"}, err
+}
+
+// checkDatabase lets the engine check all that it can without a connection: the URL with what goes with it, then the lease.
+// Where no database is named, a variable of the environment will.
+func (l *loaded) checkDatabase(env lookup) {
+	if l.config.Database.source().given() == 0 {
+		return
+	}
+	o, err := l.databaseOptions(env)
+	if err == nil {
+		err = tryOpen(o)
+	}
+	if err != nil {
+		l.fail(l.config.Database.urlKey(), "%s", err)
+		return
+	}
+	o.Lease = l.config.Relay.Lease
+	if err := tryOpen(o); err != nil {
+		l.fail("relay.lease", "%s", err)
+	}
+}
+
+func tryOpen(o dialect.Options) error {
+	db, err := openEngine(o)
+	if err != nil {
+		return err
+	}
+	return db.Close()
 }
 
 // open makes the connection of a person's command.

@@ -112,6 +112,7 @@ func writeCredentials(t *testing.T, dir string) {
 	}
 	writeTo(t, filepath.Join(dir, "partners-client.key"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}))
 	writeTo(t, filepath.Join(dir, "kafka-password"), []byte("secret\n"))
+	writeTo(t, filepath.Join(dir, "database-url"), []byte("postgres://shop@db.example/shop\n"))
 }
 
 func writeTo(t *testing.T, file string, text []byte) {
