@@ -3,8 +3,11 @@ package main
 import (
 	"fmt"
 	"os"
+	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -28,6 +31,11 @@ func (p *program) demoCommand() *cobra.Command {
 			if o.Program, err = os.Executable(); err != nil {
 				return fmt.Errorf("the demo does not find its own program: %w", err)
 			}
+			o.Command = p.asCalled(o.Program)
+			// A write to a pipe that nobody reads is an error then, and no end: the demo cleans up.
+			pipes := make(chan os.Signal, 1)
+			signal.Notify(pipes, syscall.SIGPIPE)
+			defer signal.Stop(pipes)
 			_, plain := get(p.env, "NO_COLOR")
 			o.In, o.Out, o.Colour = p.stdin, p.stdout, isTerminal(p.stdout) && !plain
 			o.Environ, o.Open = unread(os.Environ()), openDemo
@@ -52,6 +60,25 @@ func serverOf(url string) (engine string, err error) {
 		return "", usagef("--db wants the URL of a server; without --db, the demo makes a file of SQLite by itself")
 	}
 	return engine, nil
+}
+
+// asCalled is how a person calls this program again, so that the configuration named there is what counts: go run has
+// taken its binary away by then, and a variable of the environment would win over the file.
+func (p *program) asCalled(executable string) string {
+	call := os.Args[0]
+	if strings.Contains(filepath.ToSlash(executable), "/go-build") {
+		call = "go run ./cmd/outboxd"
+	}
+	var unset []string
+	for _, name := range envNames() {
+		if _, there := p.env(name); there {
+			unset = append(unset, "-u "+name)
+		}
+	}
+	if len(unset) > 0 {
+		call = "env " + strings.Join(unset, " ") + " " + call
+	}
+	return call
 }
 
 // unread leaves out what outboxd would read: the demo's processes have a configuration of their own.

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bufio"
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -105,22 +107,55 @@ func serverURL(t *testing.T, variable string) string {
 	return url
 }
 
-// TestDemoByHand holds that Enter goes on, and that --keep leaves what it says.
+// TestDemoByHand holds that Enter goes on, and that --keep leaves what it says: a shell takes its lines as they are, under
+// an environment that leads elsewhere.
 func TestDemoByHand(t *testing.T) {
 	t.Parallel()
 	d := newDemo(t, "--keep")
+	d.cmd.Path = copyOf(t, os.Args[0])
+	d.cmd.Args[0] = d.cmd.Path
+	d.cmd.Env = append(d.cmd.Env, envDatabase+"=postgres://127.0.0.1:1/elsewhere")
 	d.cmd.Stdin = strings.NewReader(strings.Repeat("\n", 6))
-	if code := d.play(); code != exitOK || strings.Count(d.stdout.String(), "Enter goes on") != 6 {
+	if code := d.play(); code != exitOK || strings.Count(d.stdout.String(), "Press Enter to go on") != 6 {
 		t.Fatalf("exit %d: %s\n%s", code, d.stderr.String(), d.stdout.String())
 	}
-	looks := regexp.MustCompile(`look +outboxd (.+) -c (\S+)`).FindAllStringSubmatch(d.stdout.String(), -1)
+	looks := regexp.MustCompile(`look {2,}(.+)`).FindAllStringSubmatch(d.stdout.String(), -1)
 	if len(looks) != 5 {
 		t.Fatalf("it names %q", looks)
 	}
 	for _, look := range looks {
-		args := append(strings.Fields(look[1]), "-c", look[2])
-		if code, stdout, stderr := cli(t, environment(), args...); code != exitOK || stdout == "" {
-			t.Errorf("%q: exit %d: %s", args, code, stderr)
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", look[1])
+		cmd.Env = d.cmd.Env
+		if text, err := cmd.Output(); err != nil || len(text) == 0 {
+			t.Errorf("%q: %v: %s", look[1], err, text)
+		}
+	}
+}
+
+// copyOf is a program outside of where go build and go run keep theirs.
+func copyOf(t *testing.T, program string) string {
+	t.Helper()
+	text, err := os.ReadFile(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "outboxd")
+	if err := os.WriteFile(name, text, 0o755); err != nil { //nolint:gosec // it is run
+		t.Fatal(err)
+	}
+	return name
+}
+
+// TestAsCalled holds that a program of go run is named so that it can be called again.
+func TestAsCalled(t *testing.T) {
+	t.Parallel()
+	for executable, want := range map[string]string{
+		"/tmp/go-build12/b001/exe/outboxd":        "env -u OUTBOXD_DATABASE_URL go run ./cmd/outboxd",
+		"/home/u/.cache/go-build/ab/cd-d/outboxd": "env -u OUTBOXD_DATABASE_URL go run ./cmd/outboxd",
+		"/usr/local/bin/outboxd":                  "env -u OUTBOXD_DATABASE_URL " + os.Args[0],
+	} {
+		if got := (&program{env: environment(envDatabase + "=x")}).asCalled(executable); got != want {
+			t.Errorf("%s: %q, want %q", executable, got, want)
 		}
 	}
 }
@@ -134,38 +169,76 @@ func TestForgetfulReceiver(t *testing.T) {
 	}
 }
 
-// TestDemoStopped holds that a demo which is stopped leaves neither a process nor a folder.
+// TestDemoStopped holds that a demo which is stopped, whose terminal is closed or whose output nobody reads on, leaves
+// neither a process nor a folder nor a schema.
 func TestDemoStopped(t *testing.T) {
 	t.Parallel()
-	d := newDemo(t)
+	for name, c := range map[string]struct {
+		variable string
+		stop     func(*os.Process, *os.File)
+		code     int
+	}{
+		"interrupt": {stop: func(p *os.Process, _ *os.File) { _ = p.Signal(syscall.SIGINT) }, code: 130},
+		"hang-up":   {stop: func(p *os.Process, _ *os.File) { _ = p.Signal(syscall.SIGHUP) }, code: 129},
+		"cut off": {
+			variable: "OUTBOXD_TEST_POSTGRES_URL",
+			stop:     func(_ *os.Process, out *os.File) { _ = out.Close() }, code: exitUnexpected,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var args []string
+			if c.variable != "" {
+				args = []string{"--db", serverURL(t, c.variable)}
+			}
+			d := newDemo(t, args...)
+			story, process, code := d.stopped(t, c.stop)
+			if code != c.code || d.stderr.String() != "outboxd: the demo was stopped before its end\n" {
+				t.Errorf("exit %d: %s", code, d.stderr.String())
+			}
+			if err := syscall.Kill(process, 0); err != syscall.ESRCH {
+				t.Errorf("the relay still runs: %v", err)
+			}
+			if left := d.left(t); len(left) > 0 {
+				t.Errorf("it leaves %q", left)
+			}
+			if c.variable != "" && schemaIsThere(t, serverURL(t, c.variable), story) {
+				t.Error("its schema is still there")
+			}
+		})
+	}
+}
+
+// stopped plays until the first relay runs, and then stops it. It gives what was read until then, and the relay's process.
+func (d *demonstration) stopped(t *testing.T, stop func(*os.Process, *os.File)) (story string, process, code int) {
+	t.Helper()
 	stdin, err := d.cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer stdin.Close()
-	if err := d.cmd.Start(); err != nil {
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	d.cmd.Stdout = writer
+	if err := errors.Join(d.cmd.Start(), writer.Close()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := stdin.Write([]byte("\n")); err != nil {
 		t.Fatal(err)
 	}
 	started := regexp.MustCompile(`relay-1, process (\d+)`)
-	eventually(t, "the relay", func() bool { return started.MatchString(d.stdout.String()) })
-	pid, err := strconv.Atoi(started.FindStringSubmatch(d.stdout.String())[1])
-	if err != nil {
-		t.Fatal(err)
+	for lines := bufio.NewScanner(reader); process == 0 && lines.Scan(); {
+		story += lines.Text() + "\n"
+		if m := started.FindStringSubmatch(lines.Text()); m != nil {
+			process, _ = strconv.Atoi(m[1])
+		}
 	}
-	_ = d.cmd.Process.Signal(syscall.SIGINT)
+	stop(d.cmd.Process, reader)
 	_ = d.cmd.Wait() // its code is read below
-	if code := d.cmd.ProcessState.ExitCode(); code != 130 || d.stderr.String() != "outboxd: the demo was stopped before its end\n" {
-		t.Errorf("exit %d: %s", code, d.stderr.String())
-	}
-	if err := syscall.Kill(pid, 0); err != syscall.ESRCH {
-		t.Errorf("the relay still runs: %v", err)
-	}
-	if left := d.left(t); len(left) > 0 {
-		t.Errorf("it leaves %q", left)
-	}
+	return story, process, d.cmd.ProcessState.ExitCode()
 }
 
 // TestDemoCannotBe holds that what stands in the way of a demo is said in one line.

@@ -15,7 +15,7 @@ func (p *program) runCommand() *cobra.Command {
 	var once bool
 	cmd := &cobra.Command{
 		Use: "run", Short: "Run the relay until it is told to stop", Args: noArgs(),
-		Long: "run sends what is in the outbox until SIGTERM or SIGINT; a second signal ends it at once.\n" +
+		Long: "run sends what is in the outbox until SIGTERM, SIGINT or SIGHUP; a second signal ends it at once.\n" +
 			"With --once it ends when nothing that it may send is due: exit 0, or 8 if messages still wait.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.runRelay(cmd.Context(), once) },
 	}

@@ -47,7 +47,7 @@ func exitOf(cmd *exec.Cmd, lines *bufio.Scanner) int {
 
 func TestSignals(t *testing.T) {
 	t.Parallel()
-	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
 		t.Run(signal.String()+" ends run in order", func(t *testing.T) {
 			t.Parallel()
 			cmd, lines := child(t, []string{"OUTBOXD_DATABASE_URL=postgres://127.0.0.1:1/d", "OUTBOXD_LISTEN=off"},

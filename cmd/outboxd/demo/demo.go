@@ -30,6 +30,7 @@ type Options struct {
 	Out io.Writer
 
 	Program string   // the path of outboxd itself
+	Command string   // how a person calls it, without what the environment would say against the demo's configuration
 	Environ []string // of its processes, as os.Environ has it
 	Open    func(url, schema string) (Database, error)
 }
@@ -48,6 +49,9 @@ const cleanUp = 20 * time.Second
 // Play plays the demo to its end. It returns nil only if the closing balance holds. When ctx ends, it ends too; in every
 // case the relay has ended when it returns, and nothing is left behind unless Keep says so.
 func Play(ctx context.Context, o Options) (err error) {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	o.Out = output{to: o.Out, end: end}
 	folder, err := os.MkdirTemp("", "outboxd-demo-")
 	if err != nil {
 		if path, ok := errors.AsType[*os.PathError](err); ok {
@@ -96,7 +100,7 @@ func Play(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	if o.Keep {
-		s.sayWhatIsKept(folder, config)
+		s.sayWhatIsKept(o.Command, folder, config)
 	}
 	return nil
 }

@@ -12,6 +12,21 @@ type page struct {
 	colour bool
 }
 
+// output ends the story where nobody reads on: what was begun is taken away then, as after a signal.
+type output struct {
+	to  io.Writer
+	end func(error)
+}
+
+// Write is part of io.Writer.
+func (o output) Write(p []byte) (int, error) {
+	n, err := o.to.Write(p)
+	if err != nil {
+		o.end(err)
+	}
+	return n, err
+}
+
 // title opens a step.
 func (p page) title(text string) { fmt.Fprintf(p.out, "\n%s\n", p.paint("1", text)) }
 

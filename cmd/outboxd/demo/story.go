@@ -33,6 +33,9 @@ func (s *story) tell(ctx context.Context) error {
 	s.page.line("database", "%s", s.place.words)
 	s.page.line("receiver", "%s", s.receiver.url)
 	s.page.line("relay", "this program again, with a lease of %s: outboxd run -c %s", s.place.lease(), s.relays.config)
+	if s.receiver.forgetful {
+		s.page.line("beware", "this receiver forgets its keys: what it is sent twice it charges twice, and the balance will tell")
+	}
 	for i, step := range []func(context.Context) error{
 		s.takeOrders, s.notNow, s.answerLost, s.relayKilled, s.refuse, s.replay, s.closeTheBooks,
 	} {
@@ -53,7 +56,7 @@ func (s *story) enter(ctx context.Context) error {
 	if s.auto {
 		return ctx.Err()
 	}
-	fmt.Fprint(s.page.out, "\n  "+s.page.paint("2", "Enter goes on "))
+	fmt.Fprint(s.page.out, "\n  "+s.page.paint("2", "Press Enter to go on "))
 	pressed := make(chan struct{})
 	go func() {
 		defer close(pressed)
@@ -129,7 +132,7 @@ func (s *story) notNow(ctx context.Context) error {
 func (s *story) answerLost(ctx context.Context) error {
 	s.page.title("3  The receiver does its work, and the connection breaks before its answer")
 	s.page.say("Nobody on this side can know whether order 104 was charged. Not sending it again could lose it; sending it\n" +
-		"again is safe, because it is the same request under the same key, and the receiver remembers its keys.")
+		"again is safe, because it is the same request under the same key, for a receiver that remembers its keys.")
 	close(s.receiver.goOn)
 	if _, err := s.wait(ctx, cutOff, wasSent); err != nil {
 		return err
@@ -177,8 +180,8 @@ func (s *story) refuse(ctx context.Context) error {
 
 func (s *story) replay(ctx context.Context) error {
 	s.page.title("6  The receiver is mended, and the order sent again")
-	s.page.say("An operator replays what failed. It is the same row, but it gets a new key: under the old one the receiver\n" +
-		"would give its old answer, " + fmt.Sprint(http.StatusUnprocessableEntity) + ", without looking at the order again.")
+	s.page.say("An operator replays what failed. It is the same row, but it gets a new key: under the old one a receiver\n" +
+		"that remembers its keys would give its old answer, " + fmt.Sprint(http.StatusUnprocessableEntity) + ", without looking at the order again.")
 	s.receiver.takeFrancs()
 	s.page.line("shell", `outboxd replay --state failed --note "currency added" --yes`)
 	printed, err := s.relays.command(ctx, "replay", "--state", "failed", "--note", "currency added", "--yes")
@@ -232,7 +235,11 @@ func (s *story) sent(number, n int) {
 	case n > 0:
 		key = "new " + key
 	}
-	s.page.line("sent", "order %d, attempt %d, %s", number, v.attempt, key)
+	crash := ""
+	if n > 0 && v.attempt == visits[n-1].attempt {
+		crash = " (the crash was not charged)"
+	}
+	s.page.line("sent", "order %d, attempt %d%s, %s", number, v.attempt, crash, key)
 	switch {
 	case v.status == 0 && v.charged:
 		s.page.line("receiver", "charged, no answer")
@@ -255,10 +262,10 @@ func after(v, before visit) string {
 }
 
 // sayWhatIsKept says how to look at it, and how to take it away.
-func (s *story) sayWhatIsKept(folder, config string) {
+func (s *story) sayWhatIsKept(outboxd, folder, config string) {
 	s.page.title("Kept")
 	for _, command := range []string{"status", "list", "get " + s.ids[killed] + " --attempts", "audit", "audit operations"} {
-		s.page.line("look", "outboxd %s -c %s", command, config)
+		s.page.line("look", "%s %s -c %s", outboxd, command, config)
 	}
 	if s.place.schema != "" {
 		s.page.line("remove", "%s;", s.tables.dropStatement())
