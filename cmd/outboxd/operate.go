@@ -154,7 +154,7 @@ func (p *program) ask(ctx context.Context, r request) error {
 	}
 	fmt.Fprintln(p.stdout, id)
 	alive, err := p.tellNoRelay(ctx, db)
-	if err != nil || !r.wait && !(r.DryRun && alive) {
+	if waits := r.wait || r.DryRun && alive; err != nil || !waits {
 		return err
 	}
 	return p.follow(ctx, db, r, id)

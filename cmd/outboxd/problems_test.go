@@ -68,7 +68,8 @@ func TestProblems(t *testing.T) {
 			status: dialect.Status{
 				Relays: alive,
 				Waiting: []dialect.Waits{
-					{RoutingKey: "x", Why: dialect.Due, Messages: 1}, {RoutingKey: "orders", Why: dialect.Retrying, Messages: 1},
+					{RoutingKey: "x", Why: dialect.Due, Messages: 1},
+					{RoutingKey: "orders", Why: dialect.Retrying, Messages: 1},
 					{RoutingKey: "orders", Why: dialect.Due, Messages: 1, Oldest: age(2 * time.Minute)},
 				},
 				Failed: []dialect.FailedCount{{Reason: "rejected", Messages: 1}},
