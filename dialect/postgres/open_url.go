@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"errors"
-	"fmt"
 	"net"
 	"net/url"
 	"path/filepath"
@@ -24,7 +23,7 @@ func parseURL(text string, insecure bool) (pq.Config, error) {
 		return pq.Config{}, errURL
 	}
 	if u.Scheme != "postgres" && u.Scheme != "postgresql" {
-		return pq.Config{}, refuseScheme(u.Scheme)
+		return pq.Config{}, errURL
 	}
 	// A raw # / or ? in a password ends the host's part early: what follows the last @ then stands where none may be.
 	if strings.Contains(text, "#") || u.Opaque != "" || strings.Contains(u.EscapedPath()+u.RawQuery, "@") {
@@ -51,15 +50,6 @@ func parseURL(text string, insecure bool) (pq.Config, error) {
 		config.SSLMode = pq.SSLModeDisable
 	}
 	return config, nil
-}
-
-// refuseScheme names only schemes that it knows: another may be the beginning of a password.
-func refuseScheme(scheme string) error {
-	others := []string{"mysql", "mariadb", "sqlite", "sqlite3", "file", "sqlserver", "oracle", "mongodb", "redis"}
-	if slices.Contains(others, scheme) {
-		return fmt.Errorf("the database URL begins with %s: outboxd works on PostgreSQL only, with postgres://", scheme)
-	}
-	return errURL
 }
 
 // local tells whether all hosts are this machine, where no TLS is needed.
