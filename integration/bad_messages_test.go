@@ -13,7 +13,12 @@ import (
 // TestBadMessagesInFront: bad messages, which a destination answers as if it were away, stand in front of good ones of
 // the same routing key, and good ones go on coming in. The good ones pass, and the bad ones end at their budget.
 func TestBadMessagesInFront(t *testing.T) {
-	t.Parallel()
+	passed := 5 * time.Minute
+	if bounds() {
+		passed = time.Minute // alone on the machine
+	} else {
+		t.Parallel()
+	}
 	const budget = 3
 	d := newDatabase(t)
 	sink := &relaytest.Sink{AnswerFunc: func(_ context.Context, s *relaytest.Sending) relay.Outcome {
@@ -46,7 +51,7 @@ func TestBadMessagesInFront(t *testing.T) {
 		}
 		t.Logf("%d after %s: %s", want, time.Since(began).Round(time.Millisecond), query)
 	}
-	until(time.Minute, good, "SELECT count(*) FROM outbox WHERE type = 'good' AND state = 'done'")
+	until(passed, good, "SELECT count(*) FROM outbox WHERE type = 'good' AND state = 'done'")
 	until(5*time.Minute, bad, "SELECT count(*) FROM outbox WHERE type = 'bad' AND state = 'failed'")
 	d.waitCount(t, patience, 0, "SELECT count(*) FROM outbox WHERE state NOT IN ('done', 'failed')")
 

@@ -87,7 +87,7 @@ func scaleDuration(d time.Duration) time.Duration {
 
 // patience is how long a condition that must come true may take on a slow and busy machine. It bounds a test that would
 // fail anyway, so that it can be generous.
-const patience = time.Minute
+const patience = 2 * time.Minute
 
 // eventually waits until check returns nil, and fails the test with its last error after the time given.
 func eventually(t *testing.T, within time.Duration, check func() error) {
