@@ -50,17 +50,19 @@ routes:
 	away(broker, true)
 	acknowledgement.cut()
 	gone := time.Now()
-	waiting := scale(5000)
-	d.insert(t, waiting, "order_paid")
+	waiting := 0 // come in once the breaker is open: how many of an earlier burst are handed over is a matter of milliseconds
 
 	words := ""
 	for shown := 1; words == "" || time.Since(gone) < scaleDuration(time.Minute); shown++ {
 		d.insert(t, 1, "shown")
 		d.waitCount(t, patience, shown, "SELECT count(*) FROM outbox WHERE type = 'shown' AND state = 'done'")
 		if words == "" {
-			words = openBreakerIn(t, env)
+			if words = openBreakerIn(t, env); words != "" {
+				waiting = scale(5000)
+				d.insert(t, waiting, "order_paid")
+			}
 		}
-		if time.Since(gone) > 2*patience {
+		if words == "" && time.Since(gone) > 2*patience {
 			t.Fatal("the status tells of no open breaker")
 		}
 	}

@@ -94,18 +94,6 @@ func pool(config *mysql.Config, o dialect.Options, connections int) (*sqlx.DB, e
 func (d *DB) read(_ context.Context, f func(sqlx.ExtContext) error) error { return f(d.keep) }
 
 // transaction runs f in a transaction, READ COMMITTED as all of the session's. It commits if f returns no error.
-func (d *DB) transaction(ctx context.Context, pool *sqlx.DB, f func(*sqlx.Tx) error) (err error) {
-	tx, err := pool.BeginTxx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = tx.Rollback() // The first error tells more; a connection that cannot roll back is thrown away.
-		}
-	}()
-	if err = f(tx); err != nil {
-		return err
-	}
-	return tx.Commit()
+func (d *DB) transaction(ctx context.Context, pool *sqlx.DB, f func(*sqlx.Tx) error) error {
+	return dialect.InTransaction(ctx, pool, nil, f)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/outboxd/outboxd/dialect"
 	"github.com/outboxd/outboxd/relay"
 )
 
@@ -47,11 +48,12 @@ DELETE FROM /*schema.*/outbox_relay WHERE name = ? AND seen_at < UTC_TIMESTAMP(6
 func (s *Store) Beat(ctx context.Context, b relay.Beat) error {
 	breakers, shown := make(list[[2]string], len(b.Breakers)), map[string]bool{}
 	for i, state := range b.Breakers {
-		value, err := json.Marshal(breakerValue{state.State, state.Width, state.Failures, state.LastError})
+		name, value := dialect.BreakerRow(state)
+		text, err := json.Marshal(value)
 		if err != nil {
 			return err
 		}
-		breakers[i] = [2]string{breakerName(state), string(value)}
+		breakers[i] = [2]string{name, string(text)}
 		shown[breakers[i][0]] = true
 	}
 	return s.keep.transaction(ctx, "beat", func(ctx context.Context, tx session) error {
@@ -94,21 +96,6 @@ func (s *Store) forget(ctx context.Context, tx session, shown map[string]bool) e
 		}
 	}
 	return err
-}
-
-// breakerValue is the value of a breaker in outbox_control.
-type breakerValue struct {
-	State     string `json:"state"`
-	Width     int    `json:"width"`
-	Failures  int    `json:"failures"`
-	LastError string `json:"last_error"`
-}
-
-func breakerName(s relay.BreakerState) string {
-	if s.RoutingKey == "" {
-		return s.Destination
-	}
-	return s.Destination + "/" + s.RoutingKey
 }
 
 // Argument: relay.

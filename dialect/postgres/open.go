@@ -111,23 +111,13 @@ func (d *DB) read(ctx context.Context, f func(sqlx.ExtContext) error) error {
 
 // transaction runs f in a READ COMMITTED transaction under the settings of a relay's session. It commits if f returns no
 // error.
-func (d *DB) transaction(ctx context.Context, pool *sqlx.DB, f func(*sqlx.Tx) error) (err error) {
-	tx, err := pool.BeginTxx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = tx.Rollback() // The first error tells more; a connection that cannot roll back is thrown away.
+func (d *DB) transaction(ctx context.Context, pool *sqlx.DB, f func(*sqlx.Tx) error) error {
+	return dialect.InTransaction(ctx, pool, &sql.TxOptions{Isolation: sql.LevelReadCommitted}, func(tx *sqlx.Tx) error {
+		if d.settings != "" {
+			if _, err := tx.ExecContext(ctx, d.settings); err != nil {
+				return fmt.Errorf("settings of the transaction: %w", err)
+			}
 		}
-	}()
-	if d.settings != "" {
-		if _, err = tx.ExecContext(ctx, d.settings); err != nil {
-			return fmt.Errorf("settings of the transaction: %w", err)
-		}
-	}
-	if err = f(tx); err != nil {
-		return err
-	}
-	return tx.Commit()
+		return f(tx)
+	})
 }

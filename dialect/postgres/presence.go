@@ -6,6 +6,7 @@ import (
 
 	"github.com/lib/pq"
 
+	"github.com/outboxd/outboxd/dialect"
 	"github.com/outboxd/outboxd/relay"
 )
 
@@ -31,30 +32,16 @@ ON CONFLICT (kind, name, owner) DO UPDATE SET value = excluded.value, updated_at
 func (p *Store) Beat(ctx context.Context, b relay.Beat) error {
 	names, values := pq.StringArray{}, pq.StringArray{}
 	for _, s := range b.Breakers {
-		value, err := json.Marshal(breakerValue{s.State, s.Width, s.Failures, s.LastError})
+		name, value := dialect.BreakerRow(s)
+		text, err := json.Marshal(value)
 		if err != nil {
 			return err
 		}
-		names, values = append(names, breakerName(s)), append(values, string(value))
+		names, values = append(names, name), append(values, string(text))
 	}
 	destinations := append(pq.StringArray{}, b.Destinations...) // a nil array would be NULL
 	_, err := p.keep.exec(ctx, "beat", p.relay, b.Host, b.Version, b.ConfigHash, destinations, names, values)
 	return err
-}
-
-// breakerValue is the value of a breaker in outbox_control.
-type breakerValue struct {
-	State     string `json:"state"`
-	Width     int    `json:"width"`
-	Failures  int    `json:"failures"`
-	LastError string `json:"last_error"`
-}
-
-func breakerName(s relay.BreakerState) string {
-	if s.RoutingKey == "" {
-		return s.Destination
-	}
-	return s.Destination + "/" + s.RoutingKey
 }
 
 // $1 relay.

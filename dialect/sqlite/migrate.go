@@ -46,7 +46,7 @@ func (d *DB) Migrate(ctx context.Context) (applied []string, err error) {
 	if err != nil || status.Usable() {
 		return nil, d.wrap("migrate up", err)
 	}
-	err = inTransaction(ctx, pool, func(tx *sqlx.Tx) error {
+	err = dialect.InTransaction(ctx, pool, nil, func(tx *sqlx.Tx) error {
 		applied, err = d.apply(ctx, tx)
 		return err
 	})

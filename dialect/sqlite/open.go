@@ -121,21 +121,5 @@ func (d *DB) read(_ context.Context, f func(sqlx.ExtContext) error) error { retu
 // write runs f in the transaction of the one writer, and commits if f returns no error. f must not wait for anything: no
 // other process can write meanwhile.
 func (d *DB) write(ctx context.Context, f func(*sqlx.Tx) error) error {
-	return inTransaction(ctx, d.writer, f)
-}
-
-func inTransaction(ctx context.Context, pool *sqlx.DB, f func(*sqlx.Tx) error) (err error) {
-	tx, err := pool.BeginTxx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = tx.Rollback() // The first error tells more; a connection that cannot roll back is thrown away.
-		}
-	}()
-	if err = f(tx); err != nil {
-		return err
-	}
-	return tx.Commit()
+	return dialect.InTransaction(ctx, d.writer, nil, f)
 }

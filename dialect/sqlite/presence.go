@@ -6,6 +6,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/outboxd/outboxd/dialect"
 	"github.com/outboxd/outboxd/relay"
 )
 
@@ -32,26 +33,12 @@ WHERE kind = 'breaker' AND (owner = ?1 AND name NOT IN (SELECT key FROM json_eac
 const sqlBuryRelays = `
 DELETE FROM outbox_relay WHERE name <> ?1 AND seen_at < ` + sqlNow + ` - 86400000000`
 
-// breakerValue is the value of a breaker in outbox_control.
-type breakerValue struct {
-	State     string `json:"state"`
-	Width     int    `json:"width"`
-	Failures  int    `json:"failures"`
-	LastError string `json:"last_error"`
-}
-
-func breakerName(s relay.BreakerState) string {
-	if s.RoutingKey == "" {
-		return s.Destination
-	}
-	return s.Destination + "/" + s.RoutingKey
-}
-
 // Beat implements relay.Presence.
 func (s *Store) Beat(ctx context.Context, b relay.Beat) error {
-	values := make(map[string]breakerValue, len(b.Breakers))
+	values := make(map[string]dialect.BreakerValue, len(b.Breakers))
 	for _, state := range b.Breakers {
-		values[breakerName(state)] = breakerValue{state.State, state.Width, state.Failures, state.LastError}
+		name, value := dialect.BreakerRow(state)
+		values[name] = value
 	}
 	breakers, err := json.Marshal(values)
 	if err != nil {

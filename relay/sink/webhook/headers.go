@@ -50,7 +50,7 @@ func (h *headers) of(m *relay.Message) (http.Header, error) {
 	if m.ContentType != "" {
 		ours = append(ours, relay.Header{Name: headerContentType, Value: m.ContentType})
 	}
-	if isTraceparent(m.Traceparent) {
+	if relay.IsTraceparent(m.Traceparent) {
 		ours = append(ours, relay.Header{Name: headerTraceparent, Value: m.Traceparent})
 	}
 	out := make(http.Header, len(ours)+len(m.Headers))
@@ -139,24 +139,4 @@ func isReserved(name string) bool {
 		}
 	}
 	return false
-}
-
-// isTraceparent tells whether s is a traceparent of version 00: two ids in lower-case hexadecimal that are not all zero,
-// and flags (W3C Trace Context).
-func isTraceparent(s string) bool {
-	const zeros = "00000000000000000000000000000000"
-	if len(s) != 55 || s[:3] != "00-" || s[35] != '-' || s[52] != '-' {
-		return false
-	}
-	trace, span, flags := s[3:35], s[36:52], s[53:]
-	return isHex(trace) && isHex(span) && isHex(flags) && trace != zeros && span != zeros[:16]
-}
-
-func isHex(s string) bool {
-	for i := range len(s) {
-		if (s[i] < '0' || s[i] > '9') && (s[i] < 'a' || s[i] > 'f') {
-			return false
-		}
-	}
-	return true
 }
