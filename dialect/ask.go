@@ -117,7 +117,7 @@ func (i *Inspector) Preview(ctx context.Context, op relay.Operation) (Preview, e
 				return err
 			}
 			for _, c := range candidates {
-				if v := relay.Judge(op, c, 0); v.Effect == relay.Skipped {
+				if v := relay.Judge(op, c, relay.Dedupe{}); v.Effect == relay.Skipped {
 					p.Add(v.Why, 1)
 				} else {
 					p.Affected++

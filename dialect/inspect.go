@@ -34,6 +34,8 @@ type Texts struct {
 	// Relays is type RelayStatus with the destinations as a JSON array in served, Breakers type BreakerStatus with what a
 	// relay wrote of it in value.
 	Relays, Breakers string
+	// Peers is name, seen_at as any text that differs when it does in seen, and the destinations as a JSON array in served.
+	Peers string
 }
 
 // CountBound is how many messages are counted of each routing key and number of lapses, and of failed ones in all.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+
+	"github.com/outboxd/outboxd/relay"
 )
 
 // Status is how the outbox is doing. Nothing in it counts the whole table.
@@ -119,6 +121,23 @@ func (i *Inspector) Relays(ctx context.Context) ([]RelayStatus, error) {
 		relays = append(relays, f.RelayStatus)
 	}
 	return relays, err
+}
+
+// Peers tells the same to a relay that watches the others: relay.Presence.
+func (i *Inspector) Peers(ctx context.Context) ([]relay.Peer, error) {
+	var found []struct {
+		relay.Peer
+		Served string
+	}
+	err := i.selectAll(ctx, "peers", &found, i.Texts.Peers)
+	peers := make([]relay.Peer, 0, len(found))
+	for _, f := range found {
+		if err := json.Unmarshal([]byte(f.Served), &f.Destinations); err != nil {
+			return nil, fmt.Errorf("destinations of relay %s: %w", f.Name, err)
+		}
+		peers = append(peers, f.Peer)
+	}
+	return peers, err
 }
 
 func (i *Inspector) breakers(ctx context.Context) ([]BreakerStatus, error) {

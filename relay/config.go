@@ -40,12 +40,24 @@ type Config struct {
 type Destination struct {
 	Name     string
 	Sink     Sink
-	Width    int           // sends at once: 1 or more
-	PerKey   bool          // a breaker for each routing key beside the destination's own, as Kafka has topics
-	MaxBytes int           // payloads and headers in memory at once, default 32 MiB; a larger message goes alone
-	Window   time.Duration // how long it remembers a wire key, so that a repeat is safe; 0: it needs no memory
+	Width    int     // sends at once: 1 or more
+	Rate     float64 // sends a second; 0: as many as there are
+	Shared   bool    // Width and Rate are of all relays together that serve it: divided by those that are alive
+	PerKey   bool    // a breaker for each routing key beside the destination's own, as Kafka has topics
+	MaxBytes int     // payloads and headers in memory at once, default 32 MiB; a larger message goes alone
+	Dedupe   Dedupe
 	Breaker  BreakerConfig
 }
+
+// Dedupe is how long a destination remembers a wire key, so that what may have taken effect can be sent again. Its zero
+// value is of one that needs no memory.
+type Dedupe struct {
+	Window time.Duration
+	Never  bool // it remembers none: nothing that may have taken effect is sent again
+}
+
+// over tells that the destination may have forgotten the key of a message that may have taken effect so long ago.
+func (d Dedupe) over(since time.Duration) bool { return d.Never || d.Window > 0 && since >= d.Window }
 
 // BreakerConfig sets a breaker; zero values are the defaults of relay/DESIGN.md, Breaker.
 type BreakerConfig struct {
@@ -69,6 +81,15 @@ type Policy struct {
 	Cap      time.Duration // longest back-off, default 1 h
 	Timeout  time.Duration // of one send, default 30 s
 	Versions []int         // accepted schema versions; empty: all
+	Emit     Emit          // what tells the application that a message is final
+}
+
+// Emit is a message that the relay writes when another one becomes done or failed, in the same transaction, so that nobody
+// has to poll: the other's aggregateid and traceparent, and its state, reason and result as a JSON payload. Its zero value
+// is none.
+type Emit struct {
+	Type          string
+	AggregateType string // "": NULL, so that it takes the route of its type
 }
 
 // complete fills in the defaults and checks the rest.

@@ -18,8 +18,8 @@ const ClassPaused = "paused"
 // Admission is what Admit looks at.
 type Admission struct {
 	Claim  Claim
-	Policy *Policy       // nil: no policy for this type
-	Window time.Duration // how long the destination remembers a wire key; 0: it needs no memory
+	Policy *Policy // nil: no policy for this type
+	Dedupe Dedupe
 	Since  time.Duration // since the claim
 	Paused bool          // its type or version is
 }
@@ -28,9 +28,17 @@ type Admission struct {
 // not, turned is true and the settlement says what becomes of it: failed, or pending again because no policy takes its
 // type or version (the next configuration will).
 func Admit(a Admission) (s Settlement, turned bool) {
+	s, turned = admit(a)
+	if a.Policy != nil {
+		s = s.telling(a.Policy.Emit)
+	}
+	return s, turned
+}
+
+func admit(a Admission) (s Settlement, turned bool) {
 	c := a.Claim
 	switch {
-	case c.Unknown && a.Window > 0 && c.UnknownFor+a.Since >= a.Window:
+	case c.Unknown && a.Dedupe.over(c.UnknownFor+a.Since):
 		return ended(c, Unknowable, "dedupe", "an earlier send may have taken effect, and the destination no longer remembers its key"), true
 	case c.Lapses > maxLapses:
 		return ended(c, LeaseLost, "lapsed", "four leases in a row ended without an outcome: sending this message may kill the relay"), true
@@ -51,6 +59,7 @@ type Try struct {
 	Claim   Claim
 	Outcome Outcome
 	Policy  Policy
+	Never   bool          // the destination remembers no wire key: relay.Dedupe
 	Opened  bool          // the breaker opened while the send was under way, and this was not its probe
 	Pause   time.Duration // of that breaker
 	CutOff  bool          // we ended the send, because of a stop or because its lease ended
@@ -60,7 +69,9 @@ type Try struct {
 
 // Decide makes the settlement of a send from its outcome: the table of relay/DESIGN.md, Decide. It is pure and total; an
 // outcome outside the closed set counts as unknown. Only Decide ends a message at its budget.
-func Decide(t Try) Settlement {
+func Decide(t Try) Settlement { return decide(t).telling(t.Policy.Emit) }
+
+func decide(t Try) Settlement {
 	switch t.Outcome.Kind {
 	case KindDone:
 		return done(t)
@@ -85,6 +96,8 @@ func Decide(t Try) Settlement {
 func decideRetry(t Try) Settlement {
 	attempt := t.Claim.Attempts + 1
 	switch {
+	case t.Outcome.Reason == Unknowable:
+		return fail(t, Unknowable)
 	case t.Opened:
 		return retry(t, max(t.Pause, min(t.Outcome.RetryAfter, maxRetryAfter)), false)
 	case t.Outcome.Limit > 0 && attempt >= t.Outcome.Limit:
@@ -100,6 +113,8 @@ func decideUnknown(t Try) Settlement {
 	switch {
 	case t.CutOff:
 		return lapse(t)
+	case t.Never:
+		return fail(t, Unknowable)
 	case t.Opened:
 		return unknown(t, t.Pause, false)
 	case attempt >= t.Policy.Budget:

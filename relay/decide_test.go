@@ -104,9 +104,9 @@ func TestAdmit(t *testing.T) {
 		delay     time.Duration
 	}{
 		{"an ordinary message", Admission{Claim: Claim{SchemaVersion: 1}, Policy: policy}, "", "", "", 0},
-		{"past the dedupe window, before all else", Admission{Claim: all, Window: time.Hour}, Failed, Unknowable, "dedupe", 0},
-		{"unknown within the window", Admission{Claim: Claim{SchemaVersion: 1, Unknown: true, UnknownFor: time.Minute}, Policy: policy, Window: time.Hour}, "", "", "", 0},
-		{"the window ends while the message waits here", Admission{Claim: Claim{SchemaVersion: 1, Unknown: true, UnknownFor: time.Minute}, Policy: policy, Window: time.Hour, Since: 59 * time.Minute}, Failed, Unknowable, "dedupe", 0},
+		{"past the dedupe window, before all else", Admission{Claim: all, Dedupe: Dedupe{Window: time.Hour}}, Failed, Unknowable, "dedupe", 0},
+		{"unknown within the window", Admission{Claim: Claim{SchemaVersion: 1, Unknown: true, UnknownFor: time.Minute}, Policy: policy, Dedupe: Dedupe{Window: time.Hour}}, "", "", "", 0},
+		{"the window ends while the message waits here", Admission{Claim: Claim{SchemaVersion: 1, Unknown: true, UnknownFor: time.Minute}, Policy: policy, Dedupe: Dedupe{Window: time.Hour}, Since: 59 * time.Minute}, Failed, Unknowable, "dedupe", 0},
 		{"unknown, but the destination needs no memory", Admission{Claim: Claim{SchemaVersion: 1, Unknown: true, UnknownFor: 99 * time.Hour}, Policy: policy}, "", "", "", 0},
 		{"lapsed too often, before expired", Admission{Claim: all}, Failed, LeaseLost, "lapsed", 0},
 		{"three lapses are allowed", Admission{Claim: Claim{SchemaVersion: 1, Lapses: 3}, Policy: policy}, "", "", "", 0},

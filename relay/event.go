@@ -42,7 +42,7 @@ type Snapshot struct {
 // DestinationState is a destination as this relay sees it.
 type DestinationState struct {
 	Name     string
-	State    string // ok, ramp or open
+	State    string // ok, ramp, open, throttled, standby or paused
 	InFlight int
 	Limit    int
 }

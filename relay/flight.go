@@ -106,7 +106,7 @@ func (r *Relay) carry(f flight, m *Message) {
 	}
 	before, began := f.dest.openings(m.RoutingKey), time.Now()
 	r.send(f, m, policy.Timeout, func(o Outcome) {
-		r.conclude(f, m, before, Try{Claim: m.Claim, Outcome: o, Policy: *policy, Took: time.Since(began), Draw: rand.Float64()})
+		r.conclude(f, m, before, Try{Claim: m.Claim, Outcome: o, Policy: *policy, Never: f.dest.Dedupe.Never, Took: time.Since(began), Draw: rand.Float64()})
 		r.flights.Done()
 	})
 	f.dest.drop(m.Bytes)
@@ -142,7 +142,7 @@ func (r *Relay) tellFailure(f flight, m *Message, t Try) {
 // verdict, not the destination's: no breaker hears of it.
 func (r *Relay) ready(f flight, m *Message, policy *Policy) (s Settlement, ready bool) {
 	s, turned := Admit(Admission{
-		Claim: m.Claim, Policy: policy, Window: f.dest.Window, Since: time.Since(f.since),
+		Claim: m.Claim, Policy: policy, Dedupe: f.dest.Dedupe, Since: time.Since(f.since),
 		Paused: !r.pauses.accepts(m.Type, m.SchemaVersion),
 	})
 	if turned {
@@ -150,7 +150,7 @@ func (r *Relay) ready(f flight, m *Message, policy *Policy) (s Settlement, ready
 	}
 	headers, err := parseHeaders(m.RawHeaders)
 	if err != nil {
-		return ended(m.Claim, Rejected, "invalid", err.Error()), false
+		return ended(m.Claim, Rejected, "invalid", err.Error()).telling(policy.Emit), false
 	}
 	if !r.maySend(f) || r.pauses.lane(f.dest.Name, m.RoutingKey) {
 		return Release(m.Claim), false

@@ -10,6 +10,7 @@ type Candidate struct {
 	ID         string
 	Seq        int64
 	RoutingKey string
+	Type       string
 	State      State
 	Reason     Reason
 	ErrorClass string
@@ -60,16 +61,17 @@ type Verdict struct {
 	NewKey        bool // of Revived: it gets another wire key
 	ForgetUnknown bool // of Revived: unknown_since is cleared
 	KeepExpiry    bool // of Revived: expires_at stays
+	Emit          Emit // of Withdrawn: a message that tells so is written in the same transaction
 }
 
 func skip(why Skip) Verdict { return Verdict{Why: why} }
 
-// Judge decides what an operation does to a message: the rules of relay/DESIGN.md, Operations. window is how long the
-// message's destination remembers a wire key; 0: it needs no memory, or nobody knows. Judge is pure.
-func Judge(o Operation, c Candidate, window time.Duration) Verdict {
+// Judge decides what an operation does to a message: the rules of relay/DESIGN.md, Operations. dedupe is the memory of the
+// message's destination; zero: it needs none, or nobody knows. Judge is pure.
+func Judge(o Operation, c Candidate, dedupe Dedupe) Verdict {
 	switch o.Op {
 	case OpReplay:
-		return judgeReplay(o.Order, c, window)
+		return judgeReplay(o.Order, c, dedupe)
 	case OpCorrect:
 		return judgeCorrect(o.Order, c)
 	case OpRetryNow:
@@ -87,7 +89,7 @@ func Judge(o Operation, c Candidate, window time.Duration) Verdict {
 
 // judgeReplay: a receiver gives the old answer to the old key. So what it rejected goes out under a new one, and all else
 // under the old one, which makes a repeat safe as long as the receiver remembers it.
-func judgeReplay(o Order, c Candidate, window time.Duration) Verdict {
+func judgeReplay(o Order, c Candidate, dedupe Dedupe) Verdict {
 	state := o.State
 	if state == "" {
 		state = Failed
@@ -100,7 +102,7 @@ func judgeReplay(o Order, c Candidate, window time.Duration) Verdict {
 		return skip(SkipLate)
 	case c.Resolved && len(o.IDs) == 0 && o.Reason == "":
 		return skip(SkipResolved)
-	case c.Unknown && !o.Force && (newKey || window > 0 && c.UnknownFor >= window):
+	case c.Unknown && !o.Force && (newKey || dedupe.over(c.UnknownFor)):
 		return skip(SkipUnknown)
 	}
 	return Verdict{Effect: Revived, NewKey: newKey, ForgetUnknown: newKey || o.Force}

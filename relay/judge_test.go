@@ -23,7 +23,7 @@ func TestJudge(t *testing.T) {
 	exhausted := failed(Exhausted, "http_5xx")
 	waiting := Candidate{State: Pending, Lease: 7}
 	byID := Order{Filter: Filter{IDs: []string{"1"}}}
-	const window = time.Hour
+	dedupe := Dedupe{Window: time.Hour}
 	same, fresh := Verdict{Effect: Revived}, Verdict{Effect: Revived, NewKey: true, ForgetUnknown: true}
 	for _, c := range []struct {
 		name  string
@@ -41,9 +41,9 @@ func TestJudge(t *testing.T) {
 		{"a header that is no string", OpReplay, Order{}, failed(Rejected, "invalid"), fresh},
 		{"rejected, the key by name", OpReplay, Order{WireKey: SameKey}, failed(Rejected, "http_4xx"), same},
 		{"exhausted, the key by name", OpReplay, Order{WireKey: NewKey}, exhausted, fresh},
-		{"unknown, within the window", OpReplay, Order{}, with(failed(Unknowable, "timeout"), unknownFor(window-1)), same},
-		{"unknown, past the window", OpReplay, Order{}, with(failed(Unknowable, "timeout"), unknownFor(window)), skip(SkipUnknown)},
-		{"unknown, past it, by force", OpReplay, Order{Force: true}, with(failed(Unknowable, "timeout"), unknownFor(window)), Verdict{Effect: Revived, ForgetUnknown: true}},
+		{"unknown, within the window", OpReplay, Order{}, with(failed(Unknowable, "timeout"), unknownFor(dedupe.Window-1)), same},
+		{"unknown, past the window", OpReplay, Order{}, with(failed(Unknowable, "timeout"), unknownFor(dedupe.Window)), skip(SkipUnknown)},
+		{"unknown, past it, by force", OpReplay, Order{Force: true}, with(failed(Unknowable, "timeout"), unknownFor(dedupe.Window)), Verdict{Effect: Revived, ForgetUnknown: true}},
 		{"unknown, a new key", OpReplay, Order{WireKey: NewKey}, with(failed(Unknowable, "timeout"), unknownFor(0)), skip(SkipUnknown)},
 		{"unknown, a new key, by force", OpReplay, Order{WireKey: NewKey, Force: true}, with(failed(Unknowable, "timeout"), unknownFor(0)), fresh},
 		{"rejected after unknown", OpReplay, Order{}, with(failed(Rejected, "http_4xx"), unknownFor(0)), skip(SkipUnknown)},
@@ -86,7 +86,7 @@ func TestJudge(t *testing.T) {
 		{"resolved", OpResolve, Order{}, with(exhausted, resolved), skip(SkipResolved)},
 		{"done", OpResolve, Order{}, Candidate{State: Finished}, skip("done")},
 	} {
-		if got := Judge(Operation{Op: c.op, Order: c.order}, c.of, window); got != c.want {
+		if got := Judge(Operation{Op: c.op, Order: c.order}, c.of, dedupe); got != c.want {
 			t.Errorf("%s of one that is %s: %+v, want %+v", c.op, c.name, got, c.want)
 		}
 	}
@@ -95,7 +95,7 @@ func TestJudge(t *testing.T) {
 func TestJudgeWithoutAWindow(t *testing.T) {
 	t.Parallel()
 	c := Candidate{State: Failed, Reason: Unknowable, Unknown: true, UnknownFor: 1000 * time.Hour}
-	if got := Judge(Operation{Op: OpReplay}, c, 0); got.Effect != Revived || got.NewKey || got.ForgetUnknown {
+	if got := Judge(Operation{Op: OpReplay}, c, Dedupe{}); got.Effect != Revived || got.NewKey || got.ForgetUnknown {
 		t.Errorf("where the destination needs no memory, a replay under the same key is %+v", got)
 	}
 }

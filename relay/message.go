@@ -36,6 +36,10 @@ type Message struct {
 	CreatedAt     time.Time
 	RawHeaders    string   // the column: a JSON object
 	Headers       []Header // RawHeaders parsed and sorted by name; set by the relay before Send
+
+	// Of a message that may have taken effect before: its first byte goes out before this moment, or it is unsent, since its
+	// destination may forget the wire key then. Zero: at any time. Set by the relay before Send.
+	StartBy time.Time
 }
 
 // Header is one entry of the row's headers column.

@@ -67,7 +67,7 @@ func (o *operator) round(ctx context.Context) (next time.Time) {
 // next step is smaller.
 func (o *operator) step(ctx context.Context, op Operation, t *opTurn) (idle bool) {
 	o.ticks.mark("operate")
-	judge := func(c Candidate) Verdict { return Judge(op, c, o.window(c.RoutingKey)) }
+	judge := func(c Candidate) Verdict { return o.judge(op, c) }
 	step, err := o.operateOn(ctx, op, judge, t.most)
 	now := time.Now()
 	switch {
@@ -109,10 +109,15 @@ func (r *Relay) operateOn(ctx context.Context, op Operation, judge func(Candidat
 	return step, err
 }
 
-// window is how long the destination of a routing key remembers a wire key; 0: it needs no memory, or has no route here.
-func (r *Relay) window(key string) time.Duration {
-	if route := r.routeOf(key); route != nil {
-		return r.destination(route.To).Window
+// judge is Judge with what the configuration says of the message.
+func (r *Relay) judge(op Operation, c Candidate) Verdict {
+	route := r.routeOf(c.RoutingKey)
+	if route == nil {
+		return Judge(op, c, Dedupe{})
 	}
-	return 0
+	v := Judge(op, c, r.destination(route.To).Dedupe)
+	if v.Effect == Withdrawn {
+		v.Emit = route.policy(c.Type).Emit
+	}
+	return v
 }

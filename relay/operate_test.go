@@ -97,7 +97,7 @@ func TestOperate_SlowOneHoldsUpNothing(t *testing.T) {
 func TestOperate_Window(t *testing.T) {
 	inWorld(t, func(w *world) {
 		cfg := w.config("a", &recorder{answer: func(context.Context, *relay.Message) relay.Outcome { return relay.Unknown("timeout", "no answer") }})
-		cfg.Destinations[0].Window = 10 * time.Minute
+		cfg.Destinations[0].Dedupe.Window = 10 * time.Minute
 		cfg.Routes[0].Policy.Budget = 1
 		ids := w.insert(1, "order_paid")
 		w.start(cfg)

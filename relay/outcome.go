@@ -16,17 +16,22 @@ const (
 
 // Outcome is what one send came to, as its Sink reports it. Class is a short code of a closed set (timeout, refused, dns,
 // tls, reset, http_4xx, http_5xx, throttled, auth, not_found, too_large, unroutable, broker, program, invalid, other).
-// Err is one line for a person, without secrets and without payload.
+// Err is one line for a person, without secrets and without payload. A retry with the Reason Unknowable is one that the
+// destination would answer alike for ever under the same wire key: it ends the message at once, and counts for the breaker
+// as every retry does.
 type Outcome struct {
 	Kind       Kind
-	Reason     Reason        // of a fail: Rejected (also when empty) or TooLarge
+	Reason     Reason        // of a fail: Rejected (also when empty) or TooLarge; of a retry: Unknowable, see below
 	Class      string        // of all but done
 	Err        string        // of all but done
+	Status     int           // what was answered: the status of HTTP, the exit code of a program; 0: none, or not in numbers
 	Result     string        // of a done: the destination's reference, at most 255 bytes are kept
 	Answer     string        // a longer answer, at most 4 KiB are kept in outbox_attempt
 	RetryAfter time.Duration // of a retry: the destination asked for no earlier try
 	Limit      int           // of a retry: at this many attempts, this one included, it ends failed(rejected); 0: the budget alone
 	Wide       bool          // it speaks of the whole destination (no broker, wrong password), not of this message's lane
+	Hold       bool          // RetryAfter is about the whole destination: for so long, 5 min at most, nothing is claimed for it
+	Pause      bool          // the destination asks for no more messages: it is paused until somebody resumes it
 }
 
 // Done says that the destination acknowledged this message; result is its reference, such as partition@offset.

@@ -101,22 +101,28 @@ func (r *Relay) routeOf(key string) *Route {
 	return nil
 }
 
-// policy returns what bounds a message: its type's by exact name, then by the longest prefix and "*", then the route's.
+// policy returns what bounds a message, nil where no route takes it.
 func (r *Relay) policy(key, typ string) *Policy {
 	route := r.routeOf(key)
 	if route == nil {
 		return nil
 	}
-	if p, ok := route.Types[typ]; ok {
-		return &p
+	p := route.policy(typ)
+	return &p
+}
+
+// policy is that of a type: by its exact name, then by the longest prefix and "*", then the route's own.
+func (r *Route) policy(typ string) Policy {
+	if p, ok := r.Types[typ]; ok {
+		return p
 	}
-	policy, longest := route.Policy, -1
-	for pattern, p := range route.Types {
+	policy, longest := r.Policy, -1
+	for pattern, p := range r.Types {
 		if prefix, ok := strings.CutSuffix(pattern, "*"); ok && strings.HasPrefix(typ, prefix) && len(prefix) > longest {
 			policy, longest = p, len(prefix)
 		}
 	}
-	return &policy
+	return policy
 }
 
 func (r *Relay) destination(name string) *destination {

@@ -52,6 +52,8 @@ type Row struct {
 	Answer      string        // a long answer, for outbox_attempt; "" where there is none
 	Went        bool          // something went out: Took counts, and all but a short done leave a row in outbox_attempt
 	Took        time.Duration // since the send began
+	Status      int           // what was answered, for outbox_attempt; 0: none
+	Emit        Emit          // Finished and Failed only: a message that tells so is written in the same transaction
 }
 
 // Recorded tells whether a row of outbox_attempt goes with this settlement: every send that went out and was not done,
@@ -82,6 +84,14 @@ func Release(c Claim) Settlement {
 	return Settlement{r}
 }
 
+// telling adds the message that tells the application, where the settled one is final.
+func (s Settlement) telling(e Emit) Settlement {
+	if s.row.State == Finished || s.row.State == Failed {
+		s.row.Emit = e
+	}
+	return s
+}
+
 func row(c Claim, what What, state State) Row {
 	return Row{ID: c.ID, Seq: c.Seq, Lease: c.Lease, What: what, State: state}
 }
@@ -89,7 +99,7 @@ func row(c Claim, what What, state State) Row {
 // sent is the row of a send that went out and was answered, or whose answer was lost.
 func sent(t Try, what What, state State) Row {
 	r := row(t.Claim, what, state)
-	r.Charge, r.Went, r.Took = true, true, t.Took
+	r.Charge, r.Went, r.Took, r.Status = true, true, t.Took, t.Outcome.Status
 	r.Answer = clean(t.Outcome.Answer, maxAnswerBytes)
 	if what != WhatDone {
 		r.ErrorClass, r.LastError = clean(t.Outcome.Class, maxClassBytes), clean(t.Outcome.Err, maxErrorBytes)

@@ -87,8 +87,17 @@ type Lease struct {
 type Presence interface {
 	// Beat writes the relay's row in outbox_relay and the states of its breakers in outbox_control, for people to see.
 	Beat(ctx context.Context, p Beat) error
-	// Leave removes both at a clean stop.
+	// Peers returns all relays that have told of themselves and did not leave, this one and dead ones among them.
+	Peers(ctx context.Context) ([]Peer, error)
+	// Leave removes what Beat wrote, at a clean stop.
 	Leave(ctx context.Context) error
+}
+
+// Peer is a relay as Peers sees it. Seen is when it last told of itself: the database's own text, to be compared, never
+// parsed.
+type Peer struct {
+	Name, Seen   string
+	Destinations []string
 }
 
 // Beat is what a relay tells of itself.
@@ -102,8 +111,8 @@ type Beat struct {
 type BreakerState struct {
 	Destination string
 	RoutingKey  string // "" where the breaker is the whole destination's
-	State       string // ok, open or ramp
-	Width       int    // of ramp: how many sends at once
+	State       string // ok, ramp, open, throttled (the destination asked to be left alone) or standby (other relays have its places)
+	Width       int    // how many sends at once this relay may have under way now
 	Failures    int    // outcomes in a row that are retry, unknown or unsent
 	LastError   string // class and text of the last of these
 }

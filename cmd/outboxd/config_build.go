@@ -100,7 +100,7 @@ func (l *loaded) destination(name string, d destinationConfig, p parts) (relay.D
 		rd.Sink, err = l.kafkaSink(name, d.Kafka, p)
 	case d.Webhook != nil:
 		rd.Width = orElse(d.Width, webhook.DefaultWidth)
-		rd.Window = d.Webhook.window()
+		rd.Dedupe.Window = d.Webhook.window()
 		rd.Sink, err = l.webhookSink(name, d, p)
 	case d.Stdout != nil:
 		rd.Width = orElse(d.Width, stdoutWidth)

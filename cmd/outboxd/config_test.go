@@ -92,7 +92,7 @@ func TestWholeConfiguration(t *testing.T) {
 		charge.Base != 2*time.Second || charge.Cap != 30*time.Minute || len(charge.Versions) != 1 || len(invoice.Versions) != 2 {
 		t.Errorf("route: %+v", route)
 	}
-	if billing.Width != 4 || billing.PerKey || billing.Window != 24*time.Hour || rc.Routes[2].Policy.Timeout != webhook.DefaultTimeout {
+	if billing.Width != 4 || billing.PerKey || billing.Dedupe.Window != 24*time.Hour || rc.Routes[2].Policy.Timeout != webhook.DefaultTimeout {
 		t.Errorf("webhook: %+v, %+v", billing, rc.Routes[2])
 	}
 	if longest := l.longestTimeout("billing"); longest != 25*time.Second {

@@ -19,7 +19,7 @@ func (d *DB) inspector() *dialect.Inspector {
 		Operations: operationTexts(),
 		Texts: dialect.Texts{
 			Walk: walk, Get: textGet, GetAttempts: textGetAttempts, GetPayload: textGetPayload,
-			Waiting: textInFlight, Failed: textFailed, Relays: textRelays, Breakers: textBreakers,
+			Waiting: textInFlight, Failed: textFailed, Relays: textRelays, Breakers: textBreakers, Peers: textPeers,
 		},
 	}
 }

@@ -48,6 +48,8 @@ SELECT name, host, version, config_hash, destinations AS served, started_at,
   TIMESTAMPDIFF(MICROSECOND, seen_at, UTC_TIMESTAMP(6)) AS seen_for
 FROM /*schema.*/outbox_relay ORDER BY name`
 
+const textPeers = `SELECT name, CAST(seen_at AS CHAR) AS seen, destinations AS served FROM /*schema.*/outbox_relay ORDER BY name`
+
 const textBreakers = `
 SELECT owner AS relay, name, COALESCE(value, '') AS value, TIMESTAMPDIFF(MICROSECOND, updated_at, UTC_TIMESTAMP(6)) AS age
 FROM /*schema.*/outbox_control WHERE kind = 'breaker' ORDER BY name, owner`

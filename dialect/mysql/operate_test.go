@@ -34,7 +34,7 @@ func TestOperationHasOneApplier(t *testing.T) {
 		judged := 0
 		step, err := one.Operate(t.Context(), o, func(c relay.Candidate) relay.Verdict {
 			if judged++; judged > 1 {
-				return relay.Judge(o, c, 0)
+				return relay.Judge(o, c, relay.Dedupe{})
 			}
 			other, err := two.Operate(t.Context(), o, nil, 500)
 			if err != nil || !other.Elsewhere || other.Affected != 0 {
@@ -47,7 +47,7 @@ func TestOperationHasOneApplier(t *testing.T) {
 			if err != nil || len(claims) != len(ids) {
 				t.Errorf("a claim beside the step brought %d messages, want %d: %v", len(claims), len(ids), err)
 			}
-			return relay.Judge(o, c, 0)
+			return relay.Judge(o, c, relay.Dedupe{})
 		}, 500)
 		if err != nil || judged != 3 || step.Affected != 3 || !step.Finished {
 			t.Errorf("the step is %+v, %v, of %d messages", step, err, judged)
@@ -65,7 +65,7 @@ func TestOperationLeavesOutWhatTheDatabaseRefuses(t *testing.T) {
 		s := b.store("a")
 		o := b.openOperation(relay.OpCancel, `{"type":"x"}`)
 		for steps := 0; ; steps++ {
-			step, err := s.Operate(t.Context(), o, func(c relay.Candidate) relay.Verdict { return relay.Judge(o, c, 0) }, 500)
+			step, err := s.Operate(t.Context(), o, func(c relay.Candidate) relay.Verdict { return relay.Judge(o, c, relay.Dedupe{}) }, 500)
 			if err != nil || steps > 20 {
 				t.Fatalf("step %d: %+v, %v", steps, step, err)
 			}

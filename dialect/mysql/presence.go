@@ -106,6 +106,9 @@ DELETE FROM /*schema.*/outbox_control WHERE kind = 'breaker' AND owner = ?`
 const sqlLeave = `
 DELETE FROM /*schema.*/outbox_relay WHERE name = ?`
 
+// Peers implements relay.Presence.
+func (s *Store) Peers(ctx context.Context) ([]relay.Peer, error) { return s.Inspector.Peers(ctx) }
+
 // Leave implements relay.Presence.
 func (s *Store) Leave(ctx context.Context) error {
 	return s.keep.transaction(ctx, "leave", func(ctx context.Context, tx session) error {

@@ -26,7 +26,7 @@ func (d *DB) inspector() *dialect.Inspector {
 		Moment: func(t time.Time) any { return t },
 		Texts: dialect.Texts{
 			Walk: walk, Get: textGet, GetAttempts: textGetAttempts, GetPayload: textGetPayload,
-			Waiting: textWaiting, Failed: textFailed, Relays: textRelays, Breakers: textBreakers,
+			Waiting: textWaiting, Failed: textFailed, Relays: textRelays, Breakers: textBreakers, Peers: textPeers,
 		},
 		Operations: operationTexts(),
 	}

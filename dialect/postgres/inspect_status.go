@@ -42,6 +42,8 @@ SELECT name, host, version, config_hash, array_to_json(destinations)::text AS se
   (extract(epoch FROM clock_timestamp() - seen_at) * 1000000)::bigint AS seen_for
 FROM /*schema.*/outbox_relay ORDER BY name`
 
+const textPeers = `SELECT name, seen_at::text AS seen, array_to_json(destinations)::text AS served FROM /*schema.*/outbox_relay ORDER BY name`
+
 const textBreakers = `
 SELECT owner AS relay, name, value, (extract(epoch FROM clock_timestamp() - updated_at) * 1000000)::bigint AS age
 FROM /*schema.*/outbox_control WHERE kind = 'breaker' ORDER BY name, owner`

@@ -45,7 +45,7 @@ func TestOperationHasOneApplier(t *testing.T) {
 		if err != nil || !other.Elsewhere || other.Affected != 0 {
 			t.Errorf("the other relay's step is %+v, %v", other, err)
 		}
-		return relay.Judge(o, c, 0)
+		return relay.Judge(o, c, relay.Dedupe{})
 	}, 500)
 	if err != nil || judged != 2 || step.Affected != 2 || !step.Finished {
 		t.Errorf("the step is %+v, %v, of %d messages", step, err, judged)
@@ -62,7 +62,7 @@ func TestOperationLeavesOutWhatTheDatabaseRefuses(t *testing.T) {
 	p := b.postgres("a")
 	o := b.openOperation(relay.OpCancel, `{"type":"x"}`)
 	for steps := 0; ; steps++ {
-		step, err := p.Operate(t.Context(), o, func(c relay.Candidate) relay.Verdict { return relay.Judge(o, c, 0) }, 500)
+		step, err := p.Operate(t.Context(), o, func(c relay.Candidate) relay.Verdict { return relay.Judge(o, c, relay.Dedupe{}) }, 500)
 		if err != nil || steps > 20 {
 			t.Fatalf("step %d: %+v, %v", steps, step, err)
 		}

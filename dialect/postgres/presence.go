@@ -44,6 +44,9 @@ func (p *Store) Beat(ctx context.Context, b relay.Beat) error {
 	return err
 }
 
+// Peers implements relay.Presence.
+func (p *Store) Peers(ctx context.Context) ([]relay.Peer, error) { return p.Inspector.Peers(ctx) }
+
 // $1 relay.
 const sqlLeave = `
 WITH gone AS (DELETE FROM /*schema.*/outbox_control WHERE kind = 'breaker' AND owner = $1::text)

@@ -46,6 +46,8 @@ const textRelays = `
 SELECT name, host, version, config_hash, destinations AS served, started_at, ` + sqlNow + ` - seen_at AS seen_for
 FROM outbox_relay ORDER BY name`
 
+const textPeers = `SELECT name, CAST(seen_at AS TEXT) AS seen, destinations AS served FROM outbox_relay ORDER BY name`
+
 const textBreakers = `
 SELECT owner AS relay, name, value, ` + sqlNow + ` - updated_at AS age
 FROM outbox_control WHERE kind = 'breaker' ORDER BY name, owner`

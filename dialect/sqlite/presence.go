@@ -65,6 +65,9 @@ DELETE FROM outbox_control WHERE kind = 'breaker' AND owner = ?1`
 DELETE FROM outbox_relay WHERE name = ?1`
 )
 
+// Peers implements relay.Presence.
+func (s *Store) Peers(ctx context.Context) ([]relay.Peer, error) { return s.Inspector.Peers(ctx) }
+
 // Leave implements relay.Presence.
 func (s *Store) Leave(ctx context.Context) error {
 	return s.write(ctx, "leave", func(ctx context.Context, tx *sqlx.Tx) error {

@@ -24,6 +24,7 @@ const (
 	CallMove        Call = "move"
 	CallOrphans     Call = "orphans"
 	CallBeat        Call = "beat"
+	CallPeers       Call = "peers"
 	CallLeave       Call = "leave"
 	CallOperations  Call = "operations"
 	CallOperate     Call = "operate"
@@ -143,6 +144,11 @@ func (f *Faulty) Orphans(ctx context.Context, after string) (moved []string, nex
 // Beat implements relay.Presence.
 func (f *Faulty) Beat(ctx context.Context, b relay.Beat) error {
 	return f.do(ctx, CallBeat, func() error { return f.Next.Beat(ctx, b) })
+}
+
+// Peers implements relay.Presence.
+func (f *Faulty) Peers(ctx context.Context) ([]relay.Peer, error) {
+	return ask(ctx, f, CallPeers, func() ([]relay.Peer, error) { return f.Next.Peers(ctx) })
 }
 
 // Leave implements relay.Presence.

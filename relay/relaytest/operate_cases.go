@@ -53,7 +53,7 @@ func (s *suite) ordered(o Ordered) relay.Operation {
 
 func (s *suite) step(store relay.Operator, o relay.Operation, most int) relay.Step {
 	s.Helper()
-	step, err := store.Operate(s.Context(), o, func(c relay.Candidate) relay.Verdict { return relay.Judge(o, c, 0) }, most)
+	step, err := store.Operate(s.Context(), o, func(c relay.Candidate) relay.Verdict { return relay.Judge(o, c, relay.Dedupe{}) }, most)
 	s.must("Operate", err)
 	return step
 }

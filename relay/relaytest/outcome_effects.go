@@ -78,7 +78,7 @@ func effects() []effect {
 			name: "release", settle: relay.Release, due: 0, want: left(relay.Pending, "", ""),
 		}, {
 			name: "admit: past the dedupe window", seed: Seed{UnknownFor: time.Hour}, due: -1, failed: true,
-			settle: admit(func(a *relay.Admission) { a.Window = time.Minute }),
+			settle: admit(func(a *relay.Admission) { a.Dedupe.Window = time.Minute }),
 			want:   left(relay.Failed, relay.Unknowable, "dedupe", ownWords),
 		}, {
 			name: "admit: lapsed too often", seed: Seed{Lapses: 4}, due: -1, failed: true, settle: admit(nil),

@@ -141,7 +141,7 @@ func replayUnknown(s *suite) {
 		if !c.Unknown || c.UnknownFor < time.Hour || c.UnknownFor > 2*time.Hour {
 			s.Errorf("unknown for %v (set: %v), want an hour", c.UnknownFor, c.Unknown)
 		}
-		return relay.Judge(o, c, time.Minute)
+		return relay.Judge(o, c, relay.Dedupe{Window: time.Minute})
 	}
 	_, err := s.a.Operate(s.Context(), o, past, 10)
 	s.must("Operate", err)

@@ -19,12 +19,18 @@ type Table struct {
 	messages map[string]*message
 	attempts map[string][]Attempt
 	leases   map[relay.LeaseID]*lease
-	beats    map[string]relay.Beat
+	beats    map[string]beat
 	lastSeq  int64
 
 	operations  []*operation
 	corrections map[correctionKey]*correction
 	pauses      map[relay.Target]pause
+}
+
+// beat is what a relay last told of itself, and when.
+type beat struct {
+	relay.Beat
+	seen time.Time
 }
 
 // message is a row with what the application wrote; locked counts the sessions that hold its row lock.
@@ -46,7 +52,7 @@ func NewTable() *Table {
 		messages: map[string]*message{},
 		attempts: map[string][]Attempt{},
 		leases:   map[relay.LeaseID]*lease{},
-		beats:    map[string]relay.Beat{},
+		beats:    map[string]beat{},
 
 		corrections: map[correctionKey]*correction{},
 		pauses:      map[relay.Target]pause{},
@@ -188,5 +194,5 @@ func (t *Table) Beat(relayName string) (relay.Beat, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	b, ok := t.beats[relayName]
-	return b, ok
+	return b.Beat, ok
 }
