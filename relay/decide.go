@@ -12,8 +12,11 @@ const (
 	maxRetryAfter  = 24 * time.Hour   // a destination's wish is followed no longer than this
 )
 
-// ClassPaused is the error class of a message that was turned back because its type or version is paused.
-const ClassPaused = "paused"
+// The error classes of messages that were turned back.
+const (
+	ClassPaused   = "paused"    // its type or version is paused
+	ClassNoPolicy = "no_policy" // no policy accepts its version
+)
 
 // Admission is what Admit looks at.
 type Admission struct {
@@ -49,7 +52,7 @@ func admit(a Admission) (s Settlement, turned bool) {
 	case a.Paused:
 		return turnedBack(c, ClassPaused, tenth(c.Age+a.Since, maxTurnedPause)), true
 	case a.Policy == nil || len(a.Policy.Versions) > 0 && !slices.Contains(a.Policy.Versions, c.SchemaVersion):
-		return turnedBack(c, "no_policy", tenth(c.Age+a.Since, maxTurnedPause)), true
+		return turnedBack(c, ClassNoPolicy, tenth(c.Age+a.Since, maxTurnedPause)), true
 	}
 	return Settlement{}, false
 }

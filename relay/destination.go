@@ -19,6 +19,7 @@ type destination struct {
 	whole    *breaker            // speaks for the destination
 	keys     map[string]*breaker // of PerKey: one for each routing key
 	inFlight int
+	share    share
 	bytes    int
 	changed  chan struct{} // closed and made anew whenever bytes shrinks
 
@@ -28,7 +29,7 @@ type destination struct {
 func newDestination(d Destination, log *slog.Logger, freed func()) *destination {
 	return &destination{
 		Destination: d, log: log, freed: freed, whole: newBreaker(d.Breaker), keys: map[string]*breaker{},
-		changed: make(chan struct{}), next: make(chan struct{}, 1),
+		share: newShare(d), changed: make(chan struct{}), next: make(chan struct{}, 1),
 	}
 }
 
@@ -49,7 +50,7 @@ func (d *destination) breakers(key string) []*breaker {
 func (d *destination) room(key string) (all, lane int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	all = d.whole.room(d.Width - d.inFlight)
+	all = d.whole.room(d.share.room(time.Now(), d.inFlight))
 	lane = all
 	for _, b := range d.breakers(key) {
 		lane = b.room(lane)
@@ -62,19 +63,24 @@ func (d *destination) reserve(key string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.inFlight++
+	d.share.unstarted++
 	for _, b := range d.breakers(key) {
 		b.inFlight++
 	}
 }
 
-// free gives the place back.
-func (d *destination) free(key string) {
+// free gives the place back of a message that was sent, or that did not even begin.
+func (d *destination) free(key string, begun bool) {
 	d.mu.Lock()
 	d.inFlight--
+	if !begun {
+		d.share.unstarted--
+	}
 	for _, b := range d.breakers(key) {
 		b.inFlight--
 	}
-	worthwhile := d.Width-d.inFlight >= min(maxBatch, max(1, d.Width/4))
+	limit := d.share.limit(time.Now())
+	worthwhile := limit-d.inFlight >= min(maxBatch, max(1, limit/4))
 	d.mu.Unlock()
 	if worthwhile {
 		d.freed()
@@ -138,6 +144,7 @@ func (d *destination) count(now time.Time, c Claim, o Outcome, probe *breaker, b
 		before -= b.openings
 		pause = max(pause, b.pause)
 	}
+	d.leaveAlone(now, o)
 	opened = probe == nil && before != 0
 	good := o.Kind == KindDone || o.Kind == KindFail
 	for _, b := range d.breakers(c.RoutingKey) {
@@ -148,7 +155,7 @@ func (d *destination) count(now time.Time, c Claim, o Outcome, probe *breaker, b
 		case b == probe: // of the whole: one topic failed, so the cluster answers
 			b.probed(now, KindDone, "")
 		case concerns && (good || !opened):
-			b.report(now, o.Kind, c, text, d.Width)
+			b.report(now, o.Kind, c, text, d.share.limit(now))
 		}
 		d.tell(b, c.RoutingKey, wasOpen)
 	}
@@ -184,7 +191,7 @@ func (d *destination) voidProbe(now time.Time, b *breaker) {
 func (d *destination) dueProbe(now time.Time) (b *breaker, key string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.inFlight >= d.Width {
+	if d.inFlight >= d.share.limit(now) || d.share.held(now) {
 		return nil, ""
 	}
 	if d.whole.wantsProbe(now) {
@@ -223,14 +230,14 @@ func (d *destination) forget(known func(key string) bool) {
 func (d *destination) away(key string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.inFlight >= d.Width || slices.ContainsFunc(d.breakers(key), func(b *breaker) bool { return b.open && b.failed >= earlyProbes })
+	return d.share.places > 0 && d.inFlight >= d.share.places || slices.ContainsFunc(d.breakers(key), func(b *breaker) bool { return b.open && b.failed >= earlyProbes })
 }
 
 // state is the destination for health and gauges: the worst of its breakers.
 func (d *destination) state() DestinationState {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	s := DestinationState{Name: d.Name, State: d.whole.state(), InFlight: d.inFlight, Limit: d.Width}
+	s := DestinationState{Name: d.Name, State: d.stateNow(), InFlight: d.inFlight, Limit: d.share.limit(time.Now())}
 	for _, b := range d.keys {
 		if b.open {
 			s.State = "open"
@@ -239,11 +246,33 @@ func (d *destination) state() DestinationState {
 	return s
 }
 
+// stateNow is the destination's own state: that of its breaker, unless something else keeps it from being used.
+func (d *destination) stateNow() string {
+	now := time.Now()
+	switch state := d.whole.state(); {
+	case state == "open":
+		return state
+	case d.share.held(now):
+		return "throttled"
+	case d.share.limit(now) == 0:
+		return "standby"
+	default:
+		return state
+	}
+}
+
 // breakerStates are the breakers for people to see: the destination's own, and those of routing keys that are not ok.
 func (d *destination) breakerStates() []BreakerState {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	states := []BreakerState{d.whole.public(d.Name, "")}
+	whole := d.whole.public(d.Name, "")
+	if whole.State = d.stateNow(); whole.State == "throttled" {
+		whole.LastError = d.share.asked
+	}
+	if limit := d.share.limit(time.Now()); whole.Width == 0 || whole.Width > limit {
+		whole.Width = limit
+	}
+	states := []BreakerState{whole}
 	for key, b := range d.keys {
 		if b.state() != "ok" {
 			states = append(states, b.public(d.Name, key))

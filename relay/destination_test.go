@@ -91,7 +91,7 @@ func TestForget(t *testing.T) {
 	known = false
 	forget()
 	r.is(t, "open")
-	r.free("x")
+	r.free("x", true)
 	forget()
 	r.is(t, "ok")
 	if states := r.breakerStates(); len(states) != 1 || states[0].RoutingKey != "" || states[0].State != "ok" {

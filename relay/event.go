@@ -37,6 +37,7 @@ type Snapshot struct {
 	DatabaseSeen time.Time            // when the database last answered; zero: never
 	Ticks        map[string]time.Time // when each loop (claim, renew, reclaim, discover, beat, steer, operate) last went round
 	Destinations []DestinationState
+	Unrouted     int // messages that are due and that no route takes, up to 1,000 of each routing key
 }
 
 // DestinationState is a destination as this relay sees it.

@@ -90,7 +90,7 @@ func (r *Relay) startAll(f flight, chunk []Claim, messages []Message, bytes int)
 		r.log.Warn("lease lost", "id", c.ID, "lease_id", c.Lease, "step", "load")
 		r.observe(Event{Kind: EventLost, Destination: f.dest.Name, RoutingKey: c.RoutingKey})
 		f.voidProbe()
-		f.dest.free(c.RoutingKey)
+		f.dest.free(c.RoutingKey, false)
 		r.close(f.lease, c)
 	}
 }
@@ -110,7 +110,7 @@ func (r *Relay) carry(f flight, m *Message) {
 		r.flights.Done()
 	})
 	f.dest.drop(m.Bytes)
-	f.dest.free(m.RoutingKey)
+	f.dest.free(m.RoutingKey, true)
 }
 
 // conclude tells the breakers what a send came to, decides and settles.
@@ -126,6 +126,9 @@ func (r *Relay) conclude(f flight, m *Message, before int, t Try) {
 		Settlement: Decide(t), claim: m.Claim, lease: f.lease, dest: f.dest, since: f.since,
 		outcome: t.Outcome.Kind, class: t.Outcome.Class, took: t.Took,
 	})
+	if t.Outcome.Pause {
+		r.askForPause(f.dest, m.Claim, t.Outcome)
+	}
 }
 
 // tellFailure logs a send that will be tried again; of a destination and error class one line each logEvery.
@@ -152,11 +155,22 @@ func (r *Relay) ready(f flight, m *Message, policy *Policy) (s Settlement, ready
 	if err != nil {
 		return ended(m.Claim, Rejected, "invalid", err.Error()).telling(policy.Emit), false
 	}
-	if !r.maySend(f) || r.pauses.lane(f.dest.Name, m.RoutingKey) {
+	if !r.maySend(f) || r.pauses.lane(f.dest.Name, m.RoutingKey) || r.begin(f) != nil {
 		return Release(m.Claim), false
 	}
 	m.Headers = headers
+	if window := f.dest.Dedupe.Window; m.Unknown && window > 0 {
+		m.StartBy = f.since.Add(window - m.UnknownFor)
+	}
 	return Settlement{}, true
+}
+
+// begin waits until the destination's rate allows a send; it gives an error where that may not be made any more.
+func (r *Relay) begin(f flight) error {
+	ctx, cancel := context.WithCancel(f.lease.ctx)
+	defer cancel()
+	defer context.AfterFunc(r.working, cancel)()
+	return f.dest.begin(ctx)
 }
 
 // send makes one try, within the policy's time-out and the lease, and concludes it exactly once. A Sink that hangs past its
@@ -208,7 +222,7 @@ func (r *Relay) release(f flight, claims []Claim) {
 // unstarted settles a message that was not sent.
 func (r *Relay) unstarted(f flight, c Claim, s Settlement) {
 	f.voidProbe()
-	f.dest.free(c.RoutingKey)
+	f.dest.free(c.RoutingKey, false)
 	r.settler.add(settling{Settlement: s, claim: c, lease: f.lease, dest: f.dest, since: f.since})
 }
 

@@ -8,7 +8,6 @@ import (
 const (
 	finishEvery = time.Second
 	finishBatch = 500
-	beatEvery   = 5 * time.Second
 )
 
 // renew keeps the leases that something is open under: a send inside its own deadline, or an outcome that waits to be
@@ -64,17 +63,6 @@ func (r *Relay) finishOnce(ctx context.Context) {
 			return // the next round, or another relay's reclaim, finds them
 		}
 		r.leases.forget(ids)
-	}
-}
-
-// beat tells others that this relay is alive, and how its destinations are.
-func (r *Relay) beat(ctx context.Context) {
-	for {
-		r.ticks.mark("beat")
-		_ = r.call(ctx, "beat", func(ctx context.Context) error { return r.cfg.Database.Beat(ctx, r.presence()) })
-		if !sleep(ctx, beatEvery) {
-			return
-		}
 	}
 }
 

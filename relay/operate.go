@@ -26,8 +26,10 @@ type opTurn struct {
 
 func (r *Relay) operate(ctx context.Context) {
 	o := &operator{Relay: r, turns: map[string]*opTurn{}}
+	asked := r.cfg.ConfigHash == ""
 	for wait := time.Duration(0); sleep(ctx, wait); {
 		r.ticks.mark("operate")
+		asked = asked || r.call(ctx, "ask", func(ctx context.Context) error { return r.cfg.Database.Ask(ctx, r.newConfiguration()) }) == nil
 		began := time.Now()
 		next := o.round(ctx)
 		wait = max(time.Since(began), min(time.Until(next), operateEvery))

@@ -34,6 +34,8 @@ type Relay struct {
 	wake    chan struct{}  // a destination has room again
 	idle    atomic.Bool    // no operation is left for this relay to work at
 
+	unrouted atomic.Int64 // Snapshot.Unrouted
+
 	seen   instant // when the database last answered
 	faults faults
 	ticks  ticks
@@ -134,9 +136,13 @@ func (r *Relay) leave(ctx context.Context) {
 
 // Snapshot tells how the relay is.
 func (r *Relay) Snapshot() Snapshot {
-	s := Snapshot{DatabaseSeen: r.seen.time()}
+	s := Snapshot{DatabaseSeen: r.seen.time(), Unrouted: int(r.unrouted.Load())}
 	for _, d := range r.destinations {
-		s.Destinations = append(s.Destinations, d.state())
+		state := d.state()
+		if r.pauses.lane(d.Name, "") {
+			state.State = "paused"
+		}
+		s.Destinations = append(s.Destinations, state)
 	}
 	r.ticks.mu.Lock()
 	defer r.ticks.mu.Unlock()

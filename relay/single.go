@@ -79,12 +79,12 @@ func (c *claimer) probeOne(ctx context.Context, d *destination, b *breaker, key 
 	return got, err
 }
 
-func (c *claimer) look(ctx context.Context, l Look) (waiting []Waiting, err error) {
+func (r *Relay) look(ctx context.Context, l Look) (waiting []Waiting, err error) {
 	if len(l.RoutingKeys) == 0 {
 		return nil, nil
 	}
-	err = c.call(ctx, "waiting", func(ctx context.Context) (err error) {
-		waiting, err = c.cfg.Database.Waiting(ctx, l)
+	err = r.call(ctx, "waiting", func(ctx context.Context) (err error) {
+		waiting, err = r.cfg.Database.Waiting(ctx, l)
 		return err
 	})
 	return waiting, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"time"
 )
 
@@ -71,15 +72,45 @@ func (r *Relay) readPauses(ctx context.Context) error {
 	return nil
 }
 
+// askForPause pauses a destination that asks for no more messages, until somebody resumes it. Sends that were under way
+// say the same, so it is asked for once.
+func (r *Relay) askForPause(d *destination, c Claim, o Outcome) {
+	if r.pauses.lane(d.Name, "") || !r.faults.due("pause "+d.Name) {
+		return
+	}
+	op := Operation{
+		ID: operationID(fmt.Sprintf("pause %s after %s under %d", d.Name, c.ID, c.Lease)), Op: OpPause, Actor: r.actor(), Note: clean(o.Err, maxResultBytes),
+		Order: Order{Destination: d.Name, Indefinitely: true},
+	}
+	ctx := context.WithoutCancel(r.working)
+	_ = r.call(ctx, "ask", func(ctx context.Context) error { return r.cfg.Database.Ask(ctx, op) }) // the next answer asks again
+}
+
 // resumeOf ends a pause whose time is over. All relays ask for it under the same id, so that there is one.
 func (r *Relay) resumeOf(p Pause) Operation {
-	h := sha256.Sum256([]byte("resume " + p.String() + " of " + p.Operation))
-	h[6], h[8] = h[6]&0x0f|0x80, h[8]&0x3f|0x80 // RFC 9562, version 8
-	text := hex.EncodeToString(h[:16])
 	order := p.Order()
 	order.Ended = true
 	return Operation{
-		ID: text[:8] + "-" + text[8:12] + "-" + text[12:16] + "-" + text[16:20] + "-" + text[20:],
-		Op: OpResume, Actor: "relay " + r.cfg.Name, Note: "its time is over", Order: order,
+		ID: operationID("resume " + p.String() + " of " + p.Operation),
+		Op: OpResume, Actor: r.actor(), Note: "its time is over", Order: order,
 	}
+}
+
+// newConfiguration makes due at once what no policy accepted until now: one operation for each configuration, whichever of
+// its relays asks first.
+func (r *Relay) newConfiguration() Operation {
+	return Operation{
+		ID: operationID("retry_now of configuration " + r.cfg.ConfigHash), Op: OpRetryNow, Actor: r.actor(),
+		Note: "configuration " + r.cfg.ConfigHash + " is new", Order: Order{Filter: Filter{ErrorClass: ClassNoPolicy}},
+	}
+}
+
+func (r *Relay) actor() string { return "relay " + r.cfg.Name }
+
+// operationID is a UUID made of what is asked for (RFC 9562, version 8), so that relays that ask for the same ask once.
+func operationID(what string) string {
+	h := sha256.Sum256([]byte(what))
+	h[6], h[8] = h[6]&0x0f|0x80, h[8]&0x3f|0x80
+	text := hex.EncodeToString(h[:16])
+	return text[:8] + "-" + text[8:12] + "-" + text[12:16] + "-" + text[16:20] + "-" + text[20:]
 }

@@ -1,0 +1,102 @@
+package relay
+
+import (
+	"context"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+const (
+	claimAhead = 200 * time.Millisecond // of a rate: what may start within this is claimed in one claim
+	maxHold    = 5 * time.Minute        // a destination that asks to be left alone is left alone no longer than this
+)
+
+// share is how much of a destination this relay may use. Its destination's mutex guards it.
+type share struct {
+	places int       // of Width
+	until  time.Time // it holds no longer, since others may take the relay for dead then; zero: for ever
+
+	pace      *rate.Limiter // of sends; nil: no limit
+	ahead     time.Duration // how much of the rate may be claimed before its time
+	unstarted int           // messages that are claimed and have not taken their part of the rate
+
+	heldUntil time.Time // the destination asked to be left alone
+	asked     string    // in words
+}
+
+// newShare is all of the destination, or none of it as long as nobody knows how many relays share it.
+func newShare(d Destination) share {
+	s := share{places: d.Width}
+	if d.Rate > 0 {
+		s.pace = rate.NewLimiter(rate.Limit(d.Rate), 1)
+	}
+	if d.Shared {
+		s.places = 0
+	}
+	if !d.Dedupe.Never { // else a crash would end what only waits for its turn
+		s.ahead = claimAhead
+	}
+	return s
+}
+
+// take sets the relay's share of width and rate, and tells whether it changed.
+func (d *destination) take(places int, part float64, until time.Time) (changed bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	changed = places != d.share.places
+	d.share.places, d.share.until = places, until
+	if d.share.pace != nil {
+		d.share.pace.SetLimit(rate.Limit(d.Rate * part))
+	}
+	return changed
+}
+
+// limit is how many sends may be under way at once.
+func (s *share) limit(now time.Time) int {
+	if !s.until.IsZero() && now.After(s.until) {
+		return 0
+	}
+	return s.places
+}
+
+func (s *share) held(now time.Time) bool { return now.Before(s.heldUntil) }
+
+// room is how many more messages may be claimed now, where so many are in flight.
+func (s *share) room(now time.Time, inFlight int) int {
+	if s.held(now) {
+		return 0
+	}
+	n := s.limit(now) - inFlight
+	if s.pace != nil {
+		n = min(n, int(s.pace.TokensAt(now)+s.ahead.Seconds()*float64(s.pace.Limit()))-s.unstarted)
+	}
+	return max(n, 0)
+}
+
+// begin waits until the rate allows a send, or gives ctx's error.
+func (d *destination) begin(ctx context.Context) error {
+	if d.share.pace != nil {
+		if err := d.share.pace.Wait(ctx); err != nil {
+			return err
+		}
+	}
+	d.mu.Lock()
+	d.share.unstarted--
+	d.mu.Unlock()
+	return nil
+}
+
+// leaveAlone claims nothing for the destination for as long as it asked. The mutex is held.
+func (d *destination) leaveAlone(now time.Time, o Outcome) {
+	asked := min(o.RetryAfter, maxHold)
+	until := now.Add(asked)
+	if !o.Hold || asked <= 0 || until.Before(d.share.heldUntil) {
+		return
+	}
+	if !d.share.held(now) {
+		d.log.Warn("destination asks to be left alone", "destination", d.Name, "for", asked, "err", clean(o.Err, maxErrorBytes))
+	}
+	d.share.heldUntil = until
+	d.share.asked = clean(o.Err, maxResultBytes) + "; it asked to be left alone for " + asked.String()
+}
