@@ -29,6 +29,9 @@ type Texts struct {
 	// Get is a row of outbox as type Message, GetAttempts the rows of outbox_attempt as type Attempt, oldest first, and
 	// GetPayload the columns text and bytes, one of which is NULL: each of the message with the id ?.
 	Get, GetAttempts, GetPayload string
+	// Lease is the database's now, and of the lease with the number ? relay, claimed_at, renewed_at and length, each NULL where
+	// there is none.
+	Lease string
 	// Waiting is type Waits, Failed type FailedCount, of no more than CountBound messages each.
 	Waiting, Failed string
 	// Relays is type RelayStatus with the destinations as a JSON array in served, Breakers type BreakerStatus with what a

@@ -40,6 +40,7 @@ type Inspector interface {
 	List(ctx context.Context, f relay.Filter, limit int, cursor string) (dialect.Page, error)
 	Get(ctx context.Context, id string) (dialect.Message, []dialect.Attempt, error)
 	Payload(ctx context.Context, id string) ([]byte, error)
+	Lease(ctx context.Context, id int64) (now dialect.Time, lease *dialect.Lease, err error)
 	Status(ctx context.Context) (dialect.Status, error)
 	Waiting(ctx context.Context) ([]dialect.Waits, error)
 }

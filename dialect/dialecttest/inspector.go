@@ -22,7 +22,7 @@ func TestInspector(t *testing.T, open func(t *testing.T) Backend) {
 		db := b.Open()
 		for name, run := range map[string]func(t *testing.T, b Backend, db DB){
 			"list": testList, "list of odd ids": testListOfOddIDs, "list refuses": testListRefuses,
-			"get": testGet, "get of nothing": testGetNothing, "JSON": testJSON, "status": testStatus,
+			"get": testGet, "get of nothing": testGetNothing, "lease": testLease, "JSON": testJSON, "status": testStatus,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -77,6 +77,27 @@ func testGetNothing(t *testing.T, _ Backend, db DB) {
 		if _, err := db.Payload(t.Context(), unknown); !errors.Is(err, dialect.ErrNotFound) {
 			t.Errorf("Payload(%q): %v, want ErrNotFound", unknown, err)
 		}
+	}
+}
+
+// A lease is told by the database's clock, and so is that there is none.
+func testLease(t *testing.T, _ Backend, db DB) {
+	m, _, err := db.Get(t.Context(), ID("6"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	now, lease, err := db.Lease(t.Context(), m.LeaseID)
+	if err != nil || lease == nil {
+		t.Fatalf("the lease of a message in flight: %+v, %v", lease, err)
+	}
+	if lease.Relay != "r1" || lease.Length != dialect.Age(30*time.Second) || lease.RenewedAt.Sub(lease.ClaimedAt.Time) < 59*time.Second {
+		t.Errorf("lease: %+v", lease)
+	}
+	if age := now.Sub(lease.RenewedAt.Time); age < 4*time.Minute || age > time.Hour {
+		t.Errorf("renewed at %s, and now is %s", lease.RenewedAt, now)
+	}
+	if now, lease, err := db.Lease(t.Context(), 77); err != nil || lease != nil || now.Sub(m.CreatedAt.Time) < 0 {
+		t.Errorf("a lease that does not exist, at %s: %+v, %v", now, lease, err)
 	}
 }
 

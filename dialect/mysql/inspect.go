@@ -18,7 +18,7 @@ func (d *DB) inspector() *dialect.Inspector {
 
 		Operations: operationTexts(),
 		Texts: dialect.Texts{
-			Walk: walk, Get: textGet, GetAttempts: textGetAttempts, GetPayload: textGetPayload,
+			Walk: walk, Get: textGet, GetAttempts: textGetAttempts, GetPayload: textGetPayload, Lease: textLease,
 			Waiting: textInFlight, Failed: textFailed, Relays: textRelays, Breakers: textBreakers, Peers: textPeers,
 		},
 	}
@@ -114,3 +114,7 @@ FROM /*schema.*/outbox_attempt WHERE message_id = CONVERT(? USING ascii) COLLATE
 
 const textGetPayload = `
 SELECT NULL AS text, payload AS bytes FROM /*schema.*/outbox WHERE id = CONVERT(? USING ascii) COLLATE ascii_bin`
+
+const textLease = `
+SELECT UTC_TIMESTAMP(6) AS now, l.relay, l.claimed_at, l.renewed_at, l.length
+FROM (SELECT 1) one LEFT JOIN /*schema.*/outbox_lease l ON l.lease_id = ?`

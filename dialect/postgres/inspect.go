@@ -25,7 +25,7 @@ func (d *DB) inspector() *dialect.Inspector {
 		Wrap:   wrap,
 		Moment: func(t time.Time) any { return t },
 		Texts: dialect.Texts{
-			Walk: walk, Get: textGet, GetAttempts: textGetAttempts, GetPayload: textGetPayload,
+			Walk: walk, Get: textGet, GetAttempts: textGetAttempts, GetPayload: textGetPayload, Lease: textLease,
 			Waiting: textWaiting, Failed: textFailed, Relays: textRelays, Breakers: textBreakers, Peers: textPeers,
 		},
 		Operations: operationTexts(),
@@ -94,3 +94,7 @@ SELECT attempt_id, message_id, life, attempt, relay, started_at, (extract(epoch 
 FROM /*schema.*/outbox_attempt WHERE message_id = ?::uuid ORDER BY attempt_id`
 
 const textGetPayload = `SELECT payload AS text, payload_bytes AS bytes FROM /*schema.*/outbox WHERE id = ?::uuid`
+
+const textLease = `
+SELECT clock_timestamp() AS now, l.relay, l.claimed_at, l.renewed_at, (extract(epoch FROM l.length) * 1000000)::bigint AS length
+FROM (SELECT 1) one LEFT JOIN /*schema.*/outbox_lease l ON l.lease_id = ?::bigint`

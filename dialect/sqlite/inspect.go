@@ -22,7 +22,7 @@ func (d *DB) inspector() *dialect.Inspector {
 		Wrap:   d.wrap,
 		Moment: func(t time.Time) any { return t.UnixMicro() },
 		Texts: dialect.Texts{
-			Walk: walk, Get: textGet, GetAttempts: textGetAttempts, GetPayload: textGetPayload,
+			Walk: walk, Get: textGet, GetAttempts: textGetAttempts, GetPayload: textGetPayload, Lease: textLease,
 			Waiting: textWaiting, Failed: textFailed, Relays: textRelays, Breakers: textBreakers, Peers: textPeers,
 		},
 		Operations: operationTexts(),
@@ -94,3 +94,6 @@ FROM outbox_attempt WHERE message_id = ? ORDER BY attempt_id`
 
 const textGetPayload = `
 SELECT payload AS text, NULL AS bytes FROM outbox WHERE id = ?`
+
+const textLease = `
+SELECT ` + sqlNow + ` AS now, l.relay, l.claimed_at, l.renewed_at, l.length FROM (SELECT 1) LEFT JOIN outbox_lease l ON l.lease_id = ?`
