@@ -53,13 +53,14 @@ var arrows = []arrow{
 		others: []string{"github.com/jmoiron/sqlx", "modernc.org/sqlite"},
 	},
 	{
-		folder: "cmd/outboxd", ours: []string{"outbox", "relay", "relay/sink/", "dialect", "dialect/", "sql", "cmd/outboxd/demo"},
+		folder: "cmd/outboxd", ours: []string{"outbox", "relay", "relay/sink/", "dialect", "dialect/", "sql", "cmd/outboxd/demo", "cmd/outboxd/receive"},
 		others: []string{
 			"github.com/spf13/cobra", "github.com/goccy/go-yaml", "github.com/prometheus/client_golang",
 			"github.com/spf13/pflag", "github.com/cenkalti/backoff", // the waits of a start without its database
 		},
 	},
 	{folder: "cmd/outboxd/demo", ours: []string{"outbox", "dialect", "dialect/"}},
+	{folder: "cmd/outboxd/receive"}, // what it shows, any receiver can do
 	{
 		folder: "integration", ours: []string{"outbox", "relay", "relay/relaytest", "relay/sink/", "dialect", "dialect/", "sql"},
 		others: []string{"github.com/lib/pq", "github.com/jmoiron/sqlx", "github.com/IBM/sarama", "github.com/twmb/franz-go"},
