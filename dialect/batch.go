@@ -34,16 +34,20 @@ func NewBatch[K cmp.Ordered](settlements []relay.Settlement, key func(relay.Row)
 	return b, nil
 }
 
-// Split takes apart what a short statement can write, done with a short answer, and the rest.
-func (b Batch) Split() (done, rest Batch) {
+// Split takes apart what a short statement can write, done with a short answer; what the application is told of; and the
+// rest.
+func (b Batch) Split() (done, told, rest Batch) {
 	for _, r := range b {
-		if r.State == relay.Finished && !r.Recorded() {
+		switch {
+		case r.Emit.Type != "":
+			told = append(told, r)
+		case r.State == relay.Finished && !r.Recorded():
 			done = append(done, r)
-		} else {
+		default:
 			rest = append(rest, r)
 		}
 	}
-	return done, rest
+	return done, told, rest
 }
 
 // Plain replaces in all texts what some encoding of a database cannot hold.

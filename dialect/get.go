@@ -46,6 +46,7 @@ type Attempt struct {
 	StartedAt  Time    `json:"started_at"`
 	Duration   Age     `json:"duration"`
 	Outcome    string  `json:"outcome"`
+	Status     *int    `json:"status"`
 	ErrorClass *string `json:"error_class"`
 	Error      *string `json:"error"`
 	Answer     *string `json:"answer"`

@@ -218,7 +218,10 @@ func (s *stepping) apply(ctx context.Context, v relay.Verdict, keys any) error {
 	case relay.Hastened:
 		return s.exec(ctx, t.Hasten, keys)
 	case relay.Withdrawn:
-		return s.exec(ctx, t.Withdraw, keys)
+		if err := s.exec(ctx, t.Withdraw, keys); err != nil || v.Emit.Type == "" {
+			return err
+		}
+		return s.exec(ctx, t.Tell, v.Emit.AggregateType, v.Emit.Type, keys)
 	case relay.Resolved:
 		return s.exec(ctx, t.Resolve, keys)
 	case relay.Skipped, relay.Corrected:

@@ -33,6 +33,8 @@ type OperationTexts struct {
 	Revive string
 	// Hasten makes pending messages due now, Withdraw cancels them, Resolve resolves failed ones. keys.
 	Hasten, Withdraw, Resolve string
+	// Tell inserts a message that tells of each that was cancelled. aggregatetype ('' for NULL), type, keys.
+	Tell string
 
 	// Pauses selects name, value and now of outbox_control's pauses; Paused locks the one of a name.
 	Pauses, Paused string
@@ -53,6 +55,7 @@ type candidate struct {
 	ID         string
 	Seq        int64
 	RoutingKey string `json:"routing_key"`
+	Type       string
 	State      relay.State
 	Reason     relay.Reason
 	ErrorClass string        `json:"error_class"`
@@ -66,8 +69,8 @@ type candidate struct {
 
 func (c candidate) candidate() relay.Candidate {
 	out := relay.Candidate{
-		ID: c.ID, Seq: c.Seq, RoutingKey: c.RoutingKey, State: c.State, Reason: c.Reason, ErrorClass: c.ErrorClass,
-		Lease: c.Lease, Due: c.Due, Resolved: c.Resolved, Went: c.Went, Late: c.Late,
+		ID: c.ID, Seq: c.Seq, RoutingKey: c.RoutingKey, Type: c.Type, State: c.State, Reason: c.Reason,
+		ErrorClass: c.ErrorClass, Lease: c.Lease, Due: c.Due, Resolved: c.Resolved, Went: c.Went, Late: c.Late,
 	}
 	if c.UnknownFor != nil {
 		out.Unknown, out.UnknownFor = true, time.Duration(*c.UnknownFor)

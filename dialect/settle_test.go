@@ -133,11 +133,12 @@ func TestBatch(t *testing.T) {
 		relay.Decide(relay.Try{Claim: claim, Outcome: relay.Done("0@1")}),
 		relay.Decide(relay.Try{Claim: relay.Claim{ID: "8", Seq: 8}, Outcome: long}),
 		relay.Release(relay.Claim{ID: "7", Seq: 7}),
+		relay.Decide(relay.Try{Claim: relay.Claim{ID: "6", Seq: 6}, Outcome: relay.Done("0@1"), Policy: relay.Policy{Emit: relay.Emit{Type: "told"}}}),
 	}, func(r relay.Row) int64 { return r.Seq })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if done, rest := mixed.Split(); len(done) != 1 || done[0].ID != "9" || len(rest) != 2 {
-		t.Errorf("split into %v and %v", done, rest)
+	if done, told, rest := mixed.Split(); len(done) != 1 || done[0].ID != "9" || len(told) != 1 || told[0].ID != "6" || len(rest) != 2 {
+		t.Errorf("split into %v, %v and %v", done, told, rest)
 	}
 }

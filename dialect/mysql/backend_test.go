@@ -139,7 +139,7 @@ func (b backend) Row(id string) relaytest.Row {
 func (b backend) Attempts(id string) []relaytest.Attempt {
 	b.t.Helper()
 	var attempts []relaytest.Attempt
-	b.read(&attempts, `SELECT life, attempt, relay, started_at AS startedat, duration * 1000 AS duration, outcome,
+	b.read(&attempts, `SELECT life, attempt, relay, started_at AS startedat, duration * 1000 AS duration, outcome, COALESCE(status, 0) AS status,
 		COALESCE(error_class, '') AS errorclass, COALESCE(error, '') AS error, COALESCE(answer, '') AS answer
 		FROM outbox_attempt WHERE message_id = ? ORDER BY attempt_id`, id)
 	return attempts

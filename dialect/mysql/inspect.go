@@ -109,7 +109,7 @@ FROM /*schema.*/outbox o LEFT JOIN /*schema.*/outbox_lease l ON l.lease_id = o.l
 WHERE o.id = CONVERT(? USING ascii) COLLATE ascii_bin`
 
 const textGetAttempts = `
-SELECT attempt_id, message_id, life, attempt, relay, started_at, duration, outcome, error_class, error, answer
+SELECT attempt_id, message_id, life, attempt, relay, started_at, duration, outcome, status, error_class, error, answer
 FROM /*schema.*/outbox_attempt WHERE message_id = CONVERT(? USING ascii) COLLATE ascii_bin ORDER BY attempt_id`
 
 const textGetPayload = `

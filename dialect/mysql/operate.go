@@ -29,7 +29,7 @@ func operationTexts() dialect.OperationTexts {
 			return seqs
 		},
 		KeepPayload: textKeepPayload, Correct: textCorrect, Revive: textRevive,
-		Hasten: textHasten, Withdraw: textWithdraw, Resolve: textResolve,
+		Hasten: textHasten, Withdraw: textWithdraw, Resolve: textResolve, Tell: textTell,
 		Pauses: textPauses, Paused: textPaused, Pause: textPause, Resume: textResume,
 		Ask: textAsk, AskSoon: textAskSoon, Get: textGetOperation, List: textListOperations,
 		AddCorrection: textAddCorrection, Body: func(payload []byte) []any { return []any{payload} },
@@ -56,7 +56,7 @@ STRAIGHT_JOIN /*schema.*/outbox o FORCE INDEX (outbox_id_key) ON o.id = c.id
 WHERE c.operation_id = CONVERT(? USING ascii) COLLATE ascii_bin AND o.seq > CAST(? AS SIGNED) ORDER BY o.seq LIMIT ?`
 
 const textCandidates = `
-SELECT id, seq, routing_key, state, COALESCE(reason, '') AS reason, COALESCE(error_class, '') AS error_class, lease_id,
+SELECT id, seq, routing_key, type, state, COALESCE(reason, '') AS reason, COALESCE(error_class, '') AS error_class, lease_id,
   due_at <= UTC_TIMESTAMP(6) AS due, resolved_at > TIMESTAMP'1000-01-01 00:00:00' AS resolved,
   attempts > 0 OR EXISTS (SELECT 1 FROM /*schema.*/outbox_attempt a WHERE a.message_id = o.id AND a.life = o.replays) AS went,
   GREATEST(failed_at, done_at, COALESCE((SELECT MAX(started_at + INTERVAL duration MICROSECOND)
@@ -91,6 +91,11 @@ const textWithdraw = `
 UPDATE /*schema.*/outbox FORCE INDEX (PRIMARY) SET state = 'failed', reason = 'cancelled', due_at = TIMESTAMP'9999-12-31 00:00:00',
   failed_at = UTC_TIMESTAMP(6), resolved_at = UTC_TIMESTAMP(6)
 WHERE seq IN (?) AND state = 'pending'`
+
+const textTell = `
+INSERT INTO /*schema.*/outbox (aggregatetype, aggregateid, type, payload, traceparent)
+SELECT NULLIF(?, ''), o.aggregateid, ?, ` + sqlTelling + `, o.traceparent FROM /*schema.*/outbox o FORCE INDEX (PRIMARY)
+WHERE o.seq IN (?) AND o.state = 'failed'`
 
 const textResolve = `UPDATE /*schema.*/outbox FORCE INDEX (PRIMARY) SET resolved_at = UTC_TIMESTAMP(6) WHERE seq IN (?) AND state = 'failed'`
 

@@ -38,12 +38,27 @@ WHERE o.lease_id = s.lease_id AND o.state = 'in_flight'`
 // The rows of outbox_attempt that go with it, after it in the same transaction. Arguments: relay, rows as in settleRow.
 const sqlRecord = `
 INSERT INTO /*schema.*/outbox_attempt
-  (message_id, life, attempt, relay, started_at, duration, outcome, error_class, error, answer)
+  (message_id, life, attempt, relay, started_at, duration, outcome, status, error_class, error, answer)
 SELECT o.id, o.replays, o.attempts, ?, UTC_TIMESTAMP(6) - INTERVAL s.took_us MICROSECOND, s.took_us, s.outcome,
-  s.error_class, s.error, s.answer
+  s.status, s.error_class, s.error, s.answer
 FROM ` + sqlSettlements + ` s
 STRAIGHT_JOIN /*schema.*/outbox o FORCE INDEX (PRIMARY) ON o.seq = s.seq
 WHERE s.took_us IS NOT NULL`
+
+// The messages that tell of others, after it in the same transaction: the rows are locked, so they are as it wrote them. The
+// list has none that it did not write. Argument: rows as in tellRow.
+const sqlTell = `
+INSERT INTO /*schema.*/outbox (aggregatetype, aggregateid, type, payload, traceparent)
+SELECT s.aggregatetype, o.aggregateid, s.type, ` + sqlTelling + `, o.traceparent
+FROM JSON_TABLE(?, '$[*]' COLUMNS (
+  seq bigint PATH '$[0]', lease_id bigint PATH '$[1]', type varchar(256) CHARACTER SET utf8mb4 PATH '$[2]',
+  aggregatetype varchar(256) CHARACTER SET utf8mb4 PATH '$[3]')) s
+STRAIGHT_JOIN /*schema.*/outbox o FORCE INDEX (PRIMARY) ON o.seq = s.seq
+WHERE o.lease_id = s.lease_id AND o.state IN ('done', 'failed')`
+
+// The payload that tells of a message that is final.
+const sqlTelling = `JSON_OBJECT('id', o.id, 'type', o.type, 'state', o.state, 'reason', o.reason, 'result', NULLIF(RTRIM(o.result), ''),
+  'attempts', o.attempts, 'replays', o.replays, 'at', DATE_FORMAT(GREATEST(o.done_at, o.failed_at), '%Y-%m-%dT%H:%i:%s.%fZ'))`
 
 const sqlSettlements = `JSON_TABLE(?, '$[*]' COLUMNS (
   seq bigint PATH '$[0]', lease_id bigint PATH '$[1]', state char(9) CHARACTER SET ascii PATH '$[2]',
@@ -51,7 +66,7 @@ const sqlSettlements = `JSON_TABLE(?, '$[*]' COLUMNS (
   unknown_us bigint PATH '$[7]', reason varchar(16) CHARACTER SET ascii PATH '$[8]',
   error_class varchar(32) CHARACTER SET utf8mb4 PATH '$[9]', error text CHARACTER SET utf8mb4 PATH '$[10]',
   result varchar(255) CHARACTER SET utf8mb4 PATH '$[11]', outcome varchar(16) CHARACTER SET ascii PATH '$[12]',
-  answer text CHARACTER SET utf8mb4 PATH '$[13]', took_us bigint PATH '$[14]'))`
+  answer text CHARACTER SET utf8mb4 PATH '$[13]', took_us bigint PATH '$[14]', status int PATH '$[15]'))`
 
 // Locks, of messages in flight under their lease, those that nobody else holds. The list stands in a query of its own, with
 // a LIMIT that keeps it apart, since MySQL refuses a locking clause that spans a JSON_TABLE. Argument: pairs of seq and
@@ -69,19 +84,19 @@ SELECT o.id, o.lease_id, o.state = 'in_flight' AS in_flight
 FROM JSON_TABLE(?, '$[*]' COLUMNS (seq bigint PATH '$')) s
 STRAIGHT_JOIN /*schema.*/outbox o FORCE INDEX (PRIMARY) ON o.seq = s.seq`
 
-// Settle implements relay.Store. Settlements of done messages and all others are transactions apart, and the others are
-// parted again where their texts are long; so an error may leave some of them written. Asked for again, what is written is
-// passed over.
+// Settle implements relay.Store. Settlements of done messages, of those that the application is told of and of all others
+// are transactions apart, and are parted again where their texts are long; so an error may leave some of them written.
+// Asked for again, what is written is passed over.
 func (s *Store) Settle(ctx context.Context, settlements []relay.Settlement) (unsettled []relay.Unsettled, err error) {
 	all, err := sorted(settlements)
 	if err != nil {
 		return nil, err
 	}
-	done, rest := all.Split()
+	done, told, rest := all.Split()
 	for _, kind := range []struct {
 		batch  dialect.Batch
 		writer dialect.Writer
-	}{{done, doneWriter{writer{s}}}, {rest, restWriter{writer{s}}}} {
+	}{{done, doneWriter{writer{s}}}, {told, restWriter{writer{s}}}, {rest, restWriter{writer{s}}}} {
 		for _, part := range parts(kind.batch) {
 			more, err := dialect.Settle(ctx, kind.writer, part)
 			if err != nil {
@@ -106,7 +121,8 @@ const partBytes = 256 << 10
 func parts(b dialect.Batch) (all []dialect.Batch) {
 	bytes, from := 0, 0
 	for i, r := range b {
-		n := 128 + len(r.ErrorClass) + len(r.LastError) + len(r.Result) + len(r.Answer)
+		n := 128 + len(r.ErrorClass) + len(r.LastError) + len(r.Result) + len(r.Answer) +
+			len(r.Emit.Type) + len(r.Emit.AggregateType)
 		if bytes += n; bytes > partBytes {
 			all, bytes, from = append(all, b[from:i]), n, i
 		}
@@ -184,8 +200,8 @@ func (w doneWriter) WriteAround(ctx context.Context, b dialect.Batch) (int64, er
 	})
 }
 
-// restWriter writes all others, with their rows of outbox_attempt. It needs a transaction anyway, so it never waits for a
-// lock.
+// restWriter writes all others, with their rows of outbox_attempt and the messages that tell of them. It needs a
+// transaction anyway, so it never waits for a lock.
 type restWriter struct{ writer }
 
 // Write implements dialect.Writer.
@@ -193,10 +209,12 @@ func (w restWriter) Write(ctx context.Context, b dialect.Batch) (int64, error) {
 	return w.around(ctx, "settle", b, func(ctx context.Context, tx session, b dialect.Batch) (int64, error) {
 		rows := settleRows(b)
 		written, err := tx.exec(ctx, "settle", rows)
-		if err != nil || !recorded(b) {
-			return written, err
+		if err == nil && recorded(b) {
+			_, err = tx.exec(ctx, "record", w.store.relay, rows)
 		}
-		_, err = tx.exec(ctx, "record", w.store.relay, rows)
+		if tell := tellRows(b); err == nil && len(tell) > 0 {
+			_, err = tx.exec(ctx, "tell", tell.String())
+		}
 		return written, err
 	})
 }

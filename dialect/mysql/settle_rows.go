@@ -23,10 +23,10 @@ func doneRows(b dialect.Batch) string {
 
 // settleRows are those of sqlSettlements.
 func settleRows(b dialect.Batch) string {
-	return list[[15]any](dialect.Column(b, settleRow)).String()
+	return list[[16]any](dialect.Column(b, settleRow)).String()
 }
 
-func settleRow(r relay.Row) [15]any {
+func settleRow(r relay.Row) [16]any {
 	charged, kept, added := 0, 0, 0
 	if r.Charge {
 		charged = 1
@@ -38,17 +38,30 @@ func settleRow(r relay.Row) [15]any {
 		kept, added = 1, 1
 	case relay.LapsesZero:
 	}
-	var unknown, took any
+	var unknown, took, status any
 	if r.MarkUnknown {
 		unknown = dialect.TookMicros(r)
 	}
 	if r.Recorded() {
 		took = dialect.TookMicros(r)
 	}
-	return [15]any{
-		r.Seq, int64(r.Lease), r.State, r.Delay.Microseconds(), charged, kept, added, unknown, orNull(string(r.Reason)),
-		orNull(r.ErrorClass), orNull(r.LastError), padded(r.Result), r.What, orNull(r.Answer), took,
+	if r.Status != 0 {
+		status = r.Status
 	}
+	return [16]any{
+		r.Seq, int64(r.Lease), r.State, r.Delay.Microseconds(), charged, kept, added, unknown, orNull(string(r.Reason)),
+		orNull(r.ErrorClass), orNull(r.LastError), padded(r.Result), r.What, orNull(r.Answer), took, status,
+	}
+}
+
+// tellRows are those of sqlTell.
+func tellRows(b dialect.Batch) (rows list[[4]any]) {
+	for _, r := range b {
+		if r.Emit.Type != "" {
+			rows = append(rows, [4]any{r.Seq, int64(r.Lease), r.Emit.Type, orNull(r.Emit.AggregateType)})
+		}
+	}
+	return rows
 }
 
 func orNull(text string) any {

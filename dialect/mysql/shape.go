@@ -25,7 +25,7 @@ func columns() map[string]string {
 		"outbox_lease": `lease_id bigint, relay varchar(255) text, claimed_at datetime(6), renewed_at datetime(6),
 			length bigint, ids mediumtext ascii_bin`,
 		"outbox_attempt": `attempt_id bigint, message_id varchar(36) ascii_bin, life int, attempt int,
-			relay varchar(255) text, started_at datetime(6), duration bigint, outcome varchar(16) ascii_bin,
+			relay varchar(255) text, started_at datetime(6), duration bigint, outcome varchar(16) ascii_bin, status int,
 			error_class varchar(32) text, error text text, answer text text`,
 		"outbox_operation": `id varchar(37) ascii_bin, op varchar(16) ascii_bin, filter mediumtext text,
 			actor varchar(255) text, note text text, dry_run tinyint, requested_at datetime(6), applied_at datetime(6),

@@ -41,6 +41,7 @@ func sqlQueries() map[string]string {
 		"settle_done":     sqlSettleDone,
 		"settle":          sqlSettle,
 		"record":          sqlRecord,
+		"tell":            sqlTell,
 		"lock":            sqlLock,
 		"fates":           sqlFates,
 		"renew":           sqlRenew,

@@ -133,7 +133,7 @@ func (b postgresBackend) Attempts(id string) []relaytest.Attempt {
 	b.t.Helper()
 	var attempts []relaytest.Attempt
 	b.read(&attempts, `SELECT life, attempt, relay, started_at AS startedat, (extract(epoch FROM duration) * 1000000000)::bigint AS duration,
-		outcome, coalesce(error_class, '') AS errorclass, coalesce(error, '') AS error, coalesce(answer, '') AS answer
+		outcome, coalesce(status, 0) AS status, coalesce(error_class, '') AS errorclass, coalesce(error, '') AS error, coalesce(answer, '') AS answer
 		FROM outbox_attempt WHERE message_id = $1 ORDER BY attempt_id`, id)
 	return attempts
 }

@@ -59,8 +59,24 @@ func (b batch) arguments(relayName string) []any {
 		b.texts(func(r relay.Row) string { return r.LastError }),
 		b.texts(func(r relay.Row) string { return r.Result }),
 		b.texts(func(r relay.Row) string { return r.Answer }),
-		b.numbers(dialect.TookMicros),
+		b.numbers(tookMicros),
+		b.numbers(func(r relay.Row) int64 { return int64(r.Status) }),
 	}
+}
+
+// toldArguments are those of sqlSettleTold.
+func (b batch) toldArguments(relayName string) []any {
+	return append(b.arguments(relayName),
+		b.texts(func(r relay.Row) string { return r.Emit.Type }),
+		b.texts(func(r relay.Row) string { return r.Emit.AggregateType }))
+}
+
+// tookMicros is how long a send took that is to be recorded; -1: none is.
+func tookMicros(r relay.Row) int64 {
+	if !r.Recorded() {
+		return -1
+	}
+	return dialect.TookMicros(r)
 }
 
 func bit(yes bool) int64 {

@@ -90,7 +90,7 @@ WHERE o.id = ?::uuid`
 
 const textGetAttempts = `
 SELECT attempt_id, message_id, life, attempt, relay, started_at, (extract(epoch FROM duration) * 1000000)::bigint AS duration,
-  outcome, error_class, error, answer
+  outcome, status, error_class, error, answer
 FROM /*schema.*/outbox_attempt WHERE message_id = ?::uuid ORDER BY attempt_id`
 
 const textGetPayload = `SELECT payload AS text, payload_bytes AS bytes FROM /*schema.*/outbox WHERE id = ?::uuid`

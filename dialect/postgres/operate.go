@@ -25,7 +25,7 @@ func operationTexts() dialect.OperationTexts {
 			return ids
 		},
 		KeepPayload: textKeepPayload, Correct: textCorrect, Revive: textRevive,
-		Hasten: textHasten, Withdraw: textWithdraw, Resolve: textResolve,
+		Hasten: textHasten, Withdraw: textWithdraw, Resolve: textResolve, Tell: textTell,
 		Pauses: textPauses, Paused: textPaused, Pause: textPause, Resume: textResume,
 		Ask: textAsk, AskSoon: textAskSoon, Get: textGetOperation, List: textListOperations,
 		AddCorrection: textAddCorrection,
@@ -58,7 +58,7 @@ const walkCorrections = walked + `json_build_array(id::text)::text AS place FROM
 WHERE id = ANY (ARRAY(SELECT id FROM /*schema.*/outbox_correction WHERE operation_id = ?::uuid)) AND id > ?::uuid ORDER BY id LIMIT ?::int`
 
 const textCandidates = `
-SELECT id, seq, routing_key, state, coalesce(reason, '') AS reason, coalesce(error_class, '') AS error_class, lease_id,
+SELECT id, seq, routing_key, type, state, coalesce(reason, '') AS reason, coalesce(error_class, '') AS error_class, lease_id,
   coalesce(due_at <= clock_timestamp(), false) AS due, resolved_at IS NOT NULL AS resolved,
   attempts > 0 OR EXISTS (SELECT FROM /*schema.*/outbox_attempt a WHERE a.message_id = o.id AND a.life = o.replays) AS went,
   coalesce(coalesce(failed_at, done_at, (SELECT max(started_at + duration) FROM /*schema.*/outbox_attempt a WHERE a.message_id = o.id))
@@ -90,6 +90,11 @@ const textHasten = `UPDATE /*schema.*/outbox SET due_at = clock_timestamp() WHER
 const textWithdraw = `
 UPDATE /*schema.*/outbox SET state = 'failed', reason = 'cancelled', due_at = NULL, failed_at = now(), resolved_at = now()
 WHERE id = ANY (?::uuid[]) AND state = 'pending'`
+
+const textTell = `
+INSERT INTO /*schema.*/outbox (aggregatetype, aggregateid, type, payload, traceparent)
+SELECT nullif(?::text, ''), aggregateid, ?::text, ` + sqlTelling + `, traceparent FROM /*schema.*/outbox
+WHERE id = ANY (?::uuid[]) AND state = 'failed'`
 
 const textResolve = `UPDATE /*schema.*/outbox SET resolved_at = now() WHERE id = ANY (?::uuid[]) AND state = 'failed'`
 

@@ -79,7 +79,12 @@ func TestRoles(t *testing.T) {
 		{"relay", "UPDATE outbox SET due_at = now(), lease_id = 1", ok},
 		{"relay", "UPDATE outbox SET id = gen_random_uuid()", denied},
 		{"relay", "UPDATE outbox SET headers = '{}'", denied},
-		{"relay", "INSERT INTO outbox (type) VALUES ('a')", denied},
+		{"relay", "INSERT INTO outbox (aggregatetype, aggregateid, type, payload, traceparent) VALUES ('o', '1', 'a', 'p', '00')", ok},
+		{"relay", "INSERT INTO outbox (type, id) VALUES ('a', gen_random_uuid())", denied},
+		{"relay", "INSERT INTO outbox (type, state) VALUES ('a', 'pending')", denied},
+		{"relay", "INSERT INTO outbox (type, due_at) VALUES ('a', now())", denied},
+		{"relay", "INSERT INTO outbox (type, headers) VALUES ('a', '{}')", denied},
+		{"relay", "INSERT INTO outbox (type, payload_bytes) VALUES ('a', '')", denied},
 		{"relay", "SELECT * FROM outbox FOR UPDATE SKIP LOCKED", ok},
 		{"relay", "INSERT INTO outbox_version (version, admits) VALUES (9, 9)", denied},
 		{"relay", "CREATE TABLE mine (id integer)", denied},
@@ -109,6 +114,7 @@ func TestRightsOfRoles(t *testing.T) {
 		{"application", "", dialect.ErrRights, "GRANT outbox_relay"},
 		{"relay", "REVOKE INSERT ON outbox_lease FROM outbox_relay", dialect.ErrRights, "INSERT on table outbox_lease"},
 		{"relay", "REVOKE UPDATE (result) ON outbox FROM outbox_relay", dialect.ErrRights, "UPDATE (result) on table outbox"},
+		{"relay", "REVOKE INSERT (payload, traceparent) ON outbox FROM outbox_relay", dialect.ErrRights, "INSERT (payload, traceparent) on table outbox"},
 	}
 	for _, c := range cases {
 		d := withRoles(t)

@@ -39,17 +39,35 @@ const sqlDone = `
 
 // All that is more than a done with a short answer. $1 ids, $2 leases, $3 relay, $4 outcomes, $5 states, $6 delays,
 // $7 charged 0 or 1, $8 lapses: 0 to zero, 1 keep, 2 add one, $9 unknown_since 0 or 1, $10 reasons, $11 error classes,
-// $12 errors, $13 results, $14 answers, $15 since the send began, -1 where no attempt is to be recorded. Durations are
-// microseconds, texts are empty where there are none.
+// $12 errors, $13 results, $14 answers, $15 since the send began, -1 where no attempt is to be recorded, $16 statuses.
+// Durations are microseconds, texts are empty and statuses 0 where there are none.
 const sqlSettle = `
 WITH u AS (
   UPDATE /*schema.*/outbox o SET` + sqlSettled + `
-  WHERE o.id = ANY ($1::uuid[]) AND ` + sqlGuard + sqlRecorded
+  WHERE o.id = ANY ($1::uuid[]) AND ` + sqlGuard + sqlWritten + sqlRecorded + `)
+SELECT id FROM u`
 
-const sqlSettleAgain = sqlUnlocked + `,
+const sqlSettleAgain = sqlSettleUnlocked + sqlWritten + sqlRecorded + `)
+SELECT id FROM u`
+
+// Of messages of which the application is told: the message that tells is made of what the UPDATE wrote, and of nothing
+// else. $17 its types, $18 its aggregatetypes.
+const sqlSettleTold = sqlSettleUnlocked + sqlWritten + `,
+    o.type, o.aggregateid, o.traceparent, o.state, o.reason, o.result, o.done_at, o.failed_at` + sqlRecorded + `),
+t AS (
+  INSERT INTO /*schema.*/outbox (aggregatetype, aggregateid, type, payload, traceparent)
+  SELECT nullif(($18::text[])[i], ''), aggregateid, ($17::text[])[i], ` + sqlTelling + `, traceparent FROM u)
+SELECT id FROM u`
+
+// The payload that tells of a message that is final.
+const sqlTelling = `json_build_object('id', id, 'type', type, 'state', state, 'reason', reason, 'result', result,
+    'attempts', attempts, 'replays', replays,
+    'at', to_char(coalesce(done_at, failed_at) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))::text`
+
+const sqlSettleUnlocked = sqlUnlocked + `,
 u AS (
   UPDATE /*schema.*/outbox o SET` + sqlSettled + `
-  WHERE o.id = ANY (ARRAY(SELECT id FROM k)) AND ` + sqlGuard + sqlRecorded
+  WHERE o.id = ANY (ARRAY(SELECT id FROM k)) AND ` + sqlGuard
 
 const sqlSettled = `
   (state, due_at, attempts, lapses, unknown_since, reason, error_class, last_error, result,
@@ -66,33 +84,41 @@ const sqlSettled = `
       CASE WHEN ($10::text[])[i] = 'expired' THEN now() END
     FROM width_bucket(o.id, $1::uuid[]) AS place(i), LATERAL (SELECT ($5::text[])[i]) AS becomes(s))`
 
-const sqlRecorded = `
-  RETURNING o.id, o.replays, o.attempts, width_bucket(o.id, $1::uuid[]) AS i),
+const sqlWritten = `
+  RETURNING o.id, o.replays, o.attempts, width_bucket(o.id, $1::uuid[]) AS i`
+
+const sqlRecorded = `),
 a AS (
   INSERT INTO /*schema.*/outbox_attempt
-    (message_id, life, attempt, relay, started_at, duration, outcome, error_class, error, answer)
-  SELECT id, replays, attempts, $3::text, clock_timestamp() - took, took, ($4::text[])[i],
+    (message_id, life, attempt, relay, started_at, duration, outcome, status, error_class, error, answer)
+  SELECT id, replays, attempts, $3::text, clock_timestamp() - took, took, ($4::text[])[i], nullif(($16::int[])[i], 0),
     nullif(($11::text[])[i], ''), nullif(($12::text[])[i], ''), nullif(($14::text[])[i], '')
-  FROM u, LATERAL (SELECT ($15::bigint[])[i] * interval '1 microsecond') AS since(took) WHERE ($15::bigint[])[i] >= 0)
-SELECT id FROM u`
+  FROM u, LATERAL (SELECT ($15::bigint[])[i] * interval '1 microsecond') AS since(took) WHERE ($15::bigint[])[i] >= 0`
 
-// Settle implements relay.Store. The settlements of done messages and all others are two transactions, so an error may
-// leave one of them written; asked for again, what is written is passed over.
-func (p *Store) Settle(ctx context.Context, settlements []relay.Settlement) ([]relay.Unsettled, error) {
+// Settle implements relay.Store. The settlements of done messages, of those that the application is told of and of all
+// others are transactions of their own, so an error may leave some of them written; asked for again, what is written is
+// passed over.
+func (p *Store) Settle(ctx context.Context, settlements []relay.Settlement) (unsettled []relay.Unsettled, err error) {
 	all, err := sorted(settlements)
 	if err != nil {
 		return nil, err
 	}
-	done, rest := all.Split()
-	unsettled, err := dialect.Settle(ctx, writer{p, "settle_done", batch.doneArguments}, done)
-	if err != nil {
-		return nil, err
+	done, told, rest := all.Split()
+	for _, kind := range []struct {
+		dialect.Batch
+		writer
+	}{
+		{done, writer{p, "settle_done", "settle_done_again", batch.doneArguments}},
+		{told, writer{p, "settle_told", "settle_told", func(b batch) []any { return b.toldArguments(p.relay) }}},
+		{rest, writer{p, "settle", "settle_again", func(b batch) []any { return b.arguments(p.relay) }}},
+	} {
+		more, err := dialect.Settle(ctx, kind.writer, kind.Batch)
+		if err != nil {
+			return nil, err
+		}
+		unsettled = append(unsettled, more...)
 	}
-	more, err := dialect.Settle(ctx, writer{p, "settle", func(b batch) []any { return b.arguments(p.relay) }}, rest)
-	if err != nil {
-		return nil, err
-	}
-	return append(unsettled, more...), nil
+	return unsettled, nil
 }
 
 // sorted refuses ids that are no UUIDs as the database gives them.
@@ -105,11 +131,11 @@ func sorted(settlements []relay.Settlement) (dialect.Batch, error) {
 	return dialect.NewBatch(settlements, func(r relay.Row) string { return r.ID })
 }
 
-// writer writes settlements by the statement of that name; its second form has _again behind it.
+// writer writes settlements by the statement of that name, and around what others hold by another one.
 type writer struct {
-	p         *Store
-	name      string
-	arguments func(batch) []any
+	p            *Store
+	name, around string
+	arguments    func(batch) []any
 }
 
 // Write implements dialect.Writer.
@@ -119,7 +145,7 @@ func (w writer) Write(ctx context.Context, b dialect.Batch) (int64, error) {
 
 // WriteAround implements dialect.Writer.
 func (w writer) WriteAround(ctx context.Context, b dialect.Batch) (int64, error) {
-	return w.p.work.exec(ctx, w.name+"_again", w.arguments(batch(b))...)
+	return w.p.work.exec(ctx, w.around, w.arguments(batch(b))...)
 }
 
 // Of a batch of which not all was written: who holds each message. $1 ids.

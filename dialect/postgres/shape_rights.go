@@ -13,7 +13,7 @@ import (
 	"github.com/outboxd/outboxd/dialect"
 )
 
-// rights are what a relay does with each table. UPDATE of some is asked for column by column.
+// rights are what a relay does with each table. UPDATE of some, and INSERT of messages, is asked for column by column.
 func rights() map[string][]string {
 	all := []string{"SELECT", "INSERT", "UPDATE", "DELETE"}
 	return map[string][]string{
@@ -40,6 +40,11 @@ func written() map[string][]string {
 	}
 }
 
+// inserted are the columns of a message that tells of another one, by table.
+func inserted() map[string][]string {
+	return map[string][]string{"outbox": {"aggregatetype", "aggregateid", "type", "payload", "traceparent"}}
+}
+
 // checkRights asks before the first claim, so that a missing grant shows at the start and not in the first settlement.
 func (d *DB) checkRights(ctx context.Context, q sqlx.ExtContext) error {
 	var user string
@@ -55,21 +60,27 @@ func (d *DB) checkRights(ctx context.Context, q sqlx.ExtContext) error {
 			return dialect.Refuse(dialect.ErrRights, "role %q may not %s on table %s: GRANT outbox_relay TO it, as roles.sql makes it", user, missing, table)
 		}
 	}
-	for _, table := range slices.Sorted(maps.Keys(written())) {
-		missing, err := lacking(ctx, q, `SELECT c FROM unnest($1::text[]) AS c WHERE NOT has_column_privilege(to_regclass($2)::oid, c, 'UPDATE')`, written()[table], d.name(table))
-		if err != nil {
-			return err
-		}
-		if missing != "" {
-			return dialect.Refuse(dialect.ErrRights, "role %q may not UPDATE (%s) on table %s: GRANT outbox_relay TO it, as roles.sql makes it", user, missing, table)
+	for _, right := range []struct {
+		name    string
+		columns map[string][]string
+	}{{"UPDATE", written()}, {"INSERT", inserted()}} {
+		for _, table := range slices.Sorted(maps.Keys(right.columns)) {
+			missing, err := lacking(ctx, q, `SELECT c FROM unnest($1::text[]) AS c WHERE NOT has_column_privilege(to_regclass($2)::oid, c, $3)`,
+				right.columns[table], d.name(table), right.name)
+			if err != nil {
+				return err
+			}
+			if missing != "" {
+				return dialect.Refuse(dialect.ErrRights, "role %q may not %s (%s) on table %s: GRANT outbox_relay TO it, as roles.sql makes it", user, right.name, missing, table)
+			}
 		}
 	}
 	return nil
 }
 
-func lacking(ctx context.Context, q sqlx.ExtContext, query string, names []string, table string) (string, error) {
+func lacking(ctx context.Context, q sqlx.ExtContext, query string, names []string, table string, more ...any) (string, error) {
 	var missing []string
-	if err := sqlx.SelectContext(ctx, q, &missing, query, pq.Array(names), table); err != nil {
+	if err := sqlx.SelectContext(ctx, q, &missing, query, append([]any{pq.Array(names), table}, more...)...); err != nil {
 		return "", fmt.Errorf("rights on %s: %w", table, err)
 	}
 	return strings.Join(missing, ", "), nil

@@ -36,6 +36,7 @@ func sqlQueries() map[string]string {
 		"settle_done_again": sqlSettleDoneAgain,
 		"settle":            sqlSettle,
 		"settle_again":      sqlSettleAgain,
+		"settle_told":       sqlSettleTold,
 		"unsettled":         sqlUnsettled,
 		"renew":             sqlRenew,
 		"finish":            sqlFinish,

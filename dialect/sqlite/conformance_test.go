@@ -128,7 +128,7 @@ func (b backend) Attempts(id string) []relaytest.Attempt {
 		relaytest.Attempt
 		Times string
 	}
-	b.read(&rows, `SELECT life, attempt, relay, duration * 1000 AS duration, outcome, coalesce(error_class, '') AS errorclass,
+	b.read(&rows, `SELECT life, attempt, relay, duration * 1000 AS duration, outcome, coalesce(status, 0) AS status, coalesce(error_class, '') AS errorclass,
 		coalesce(error, '') AS error, coalesce(answer, '') AS answer, json_array(started_at) AS times
 		FROM outbox_attempt WHERE message_id = ? ORDER BY attempt_id`, id)
 	attempts := make([]relaytest.Attempt, len(rows))

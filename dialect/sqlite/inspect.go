@@ -89,7 +89,7 @@ FROM outbox o LEFT JOIN outbox_lease l USING (lease_id)
 WHERE o.id = ?`
 
 const textGetAttempts = `
-SELECT attempt_id, message_id, life, attempt, relay, started_at, duration, outcome, error_class, error, answer
+SELECT attempt_id, message_id, life, attempt, relay, started_at, duration, outcome, status, error_class, error, answer
 FROM outbox_attempt WHERE message_id = ? ORDER BY attempt_id`
 
 const textGetPayload = `

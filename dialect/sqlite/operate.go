@@ -21,7 +21,7 @@ func operationTexts() dialect.OperationTexts {
 			return seqs
 		},
 		KeepPayload: textKeepPayload, Correct: textCorrect, Revive: textRevive,
-		Hasten: textHasten, Withdraw: textWithdraw, Resolve: textResolve,
+		Hasten: textHasten, Withdraw: textWithdraw, Resolve: textResolve, Tell: textTell,
 		Pauses: textPauses, Paused: textPaused, Pause: textPause, Resume: textResume,
 		Ask: textAsk, AskSoon: textAskSoon, Get: textGetOperation, List: textListOperations,
 		AddCorrection: textAddCorrection, Body: func(payload []byte) []any { return []any{payload} },
@@ -47,7 +47,7 @@ FROM (SELECT o.* FROM outbox_correction c CROSS JOIN outbox o ON o.id = c.id WHE
 WHERE seq > CAST(? AS INTEGER) ORDER BY seq LIMIT ?`
 
 const textCandidates = `
-SELECT id, seq, routing_key, state, coalesce(reason, '') AS reason, coalesce(error_class, '') AS error_class, lease_id,
+SELECT id, seq, routing_key, type, state, coalesce(reason, '') AS reason, coalesce(error_class, '') AS error_class, lease_id,
   coalesce(due_at <= ` + sqlNow + `, 0) AS due, resolved_at IS NOT NULL AS resolved,
   attempts > 0 OR EXISTS (SELECT 1 FROM outbox_attempt a WHERE a.message_id = o.id AND a.life = o.replays) AS went,
   coalesce(coalesce(failed_at, done_at, (SELECT max(started_at + duration) FROM outbox_attempt a WHERE a.message_id = o.id))
@@ -77,6 +77,10 @@ const textHasten = `UPDATE outbox SET due_at = ` + sqlNow + ` WHERE seq IN (?) A
 const textWithdraw = `
 UPDATE outbox SET state = 'failed', reason = 'cancelled', due_at = NULL, failed_at = ` + sqlNow + `, resolved_at = ` + sqlNow + `
 WHERE seq IN (?) AND state = 'pending'`
+
+const textTell = `
+INSERT INTO outbox (aggregatetype, aggregateid, type, payload, traceparent)
+SELECT nullif(?, ''), aggregateid, ?, ` + sqlTelling + `, traceparent FROM outbox WHERE seq IN (?) AND state = 'failed'`
 
 const textResolve = `UPDATE outbox SET resolved_at = ` + sqlNow + ` WHERE seq IN (?) AND state = 'failed'`
 

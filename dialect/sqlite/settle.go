@@ -24,11 +24,22 @@ UPDATE outbox SET
 WHERE seq = ?1 AND lease_id = ?2 AND state = 'in_flight'`
 
 // What goes into outbox_attempt, written just before the message itself, under the same guard. ?1 seq, ?2 lease, ?3 relay,
-// ?4 charged 0 or 1, ?5 since the send began, in microseconds, ?6 outcome, ?7 error class, ?8 error, ?9 answer.
+// ?4 charged 0 or 1, ?5 since the send began, in microseconds, ?6 outcome, ?7 error class, ?8 error, ?9 answer,
+// ?10 status.
 const sqlRecord = `
-INSERT INTO outbox_attempt (message_id, life, attempt, relay, started_at, duration, outcome, error_class, error, answer)
-SELECT id, replays, attempts + ?4, ?3, ` + sqlNow + ` - ?5, ?5, ?6, ?7, ?8, ?9
+INSERT INTO outbox_attempt (message_id, life, attempt, relay, started_at, duration, outcome, status, error_class, error, answer)
+SELECT id, replays, attempts + ?4, ?3, ` + sqlNow + ` - ?5, ?5, ?6, nullif(?10, 0), ?7, ?8, ?9
 FROM outbox WHERE seq = ?1 AND lease_id = ?2 AND state = 'in_flight'`
+
+// The message that tells of one that sqlSettle just wrote. ?1 seq, ?2 type, ?3 aggregatetype or NULL.
+const sqlTell = `
+INSERT INTO outbox (aggregatetype, aggregateid, type, payload, traceparent)
+SELECT ?3, aggregateid, ?2, ` + sqlTelling + `, traceparent FROM outbox WHERE seq = ?1`
+
+// The payload that tells of a message that is final.
+const sqlTelling = `json_object('id', id, 'type', type, 'state', state, 'reason', reason, 'result', result, 'attempts', attempts,
+  'replays', replays, 'at', strftime('%Y-%m-%dT%H:%M:%S', coalesce(done_at, failed_at) / 1000000, 'unixepoch')
+    || printf('.%06dZ', coalesce(done_at, failed_at) % 1000000))`
 
 // settleArguments are those of sqlSettle.
 func settleArguments(r relay.Row) []any {
@@ -47,7 +58,7 @@ func settleArguments(r relay.Row) []any {
 func recordArguments(r relay.Row, relayName string) []any {
 	return []any{
 		r.Seq, int64(r.Lease), relayName, r.Charge, dialect.TookMicros(r), string(r.What),
-		orNull(r.ErrorClass), orNull(r.LastError), orNull(r.Answer),
+		orNull(r.ErrorClass), orNull(r.LastError), orNull(r.Answer), r.Status,
 	}
 }
 
@@ -88,23 +99,38 @@ func (w writer) Write(ctx context.Context, b dialect.Batch) (written int64, err 
 	err = w.write(ctx, "settle", func(ctx context.Context, tx *sqlx.Tx) error {
 		return prepared(ctx, tx, sqlRecord, func(record *sqlx.Stmt) error {
 			return prepared(ctx, tx, sqlSettle, func(settle *sqlx.Stmt) error {
-				for _, r := range b {
-					if r.Recorded() {
-						if _, err := record.ExecContext(ctx, recordArguments(r.Row, w.relay)...); err != nil {
-							return err
-						}
-					}
-					n, err := affected(settle.ExecContext(ctx, settleArguments(r.Row)...))
-					if err != nil {
-						return err
-					}
-					written += n
-				}
-				return nil
+				return prepared(ctx, tx, sqlTell, func(tell *sqlx.Stmt) (err error) {
+					written, err = statements{record, settle, tell}.write(ctx, b, w.relay)
+					return err
+				})
 			})
 		})
 	})
 	return written, err
+}
+
+// statements are those of a batch, each for one message.
+type statements struct{ record, settle, tell *sqlx.Stmt }
+
+func (s statements) write(ctx context.Context, b dialect.Batch, relayName string) (written int64, err error) {
+	for _, r := range b {
+		if r.Recorded() {
+			if _, err := s.record.ExecContext(ctx, recordArguments(r.Row, relayName)...); err != nil {
+				return 0, err
+			}
+		}
+		n, err := affected(s.settle.ExecContext(ctx, settleArguments(r.Row)...))
+		if err != nil {
+			return 0, err
+		}
+		if n > 0 && r.Emit.Type != "" {
+			if _, err := s.tell.ExecContext(ctx, r.Seq, r.Emit.Type, orNull(r.Emit.AggregateType)); err != nil {
+				return 0, err
+			}
+		}
+		written += n
+	}
+	return written, nil
 }
 
 // WriteAround implements dialect.Writer.

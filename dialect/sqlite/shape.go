@@ -22,7 +22,7 @@ func tables() []table {
 			error_class TEXT, last_error TEXT, result TEXT, payload BLOB`},
 		{"outbox_lease", `lease_id INTEGER, relay TEXT, claimed_at INTEGER, renewed_at INTEGER, length INTEGER, ids TEXT`},
 		{"outbox_attempt", `attempt_id INTEGER, message_id TEXT, life INTEGER, attempt INTEGER, relay TEXT,
-			started_at INTEGER, duration INTEGER, outcome TEXT, error_class TEXT, error TEXT, answer TEXT`},
+			started_at INTEGER, duration INTEGER, outcome TEXT, status INTEGER, error_class TEXT, error TEXT, answer TEXT`},
 		{"outbox_operation", `id TEXT, op TEXT, filter TEXT, actor TEXT, note TEXT, dry_run INTEGER, requested_at INTEGER,
 			applied_at INTEGER, affected INTEGER, detail TEXT, progress TEXT, applier TEXT`},
 		{"outbox_correction", `operation_id TEXT, id TEXT, payload BLOB, old_payload BLOB`},

@@ -39,6 +39,7 @@ func sqlQueries() map[string]string {
 		"load":           sqlLoad,
 		"settle":         sqlSettle,
 		"record":         sqlRecord,
+		"tell":           sqlTell,
 		"fate":           sqlFate,
 		"renew":          sqlRenew,
 		"finish":         sqlFinish,

@@ -104,6 +104,7 @@ type Attempt struct {
 	StartedAt  time.Time
 	Duration   time.Duration
 	Outcome    relay.What
+	Status     int // 0 where NULL
 	ErrorClass string
 	Error      string
 	Answer     string

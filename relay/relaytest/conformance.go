@@ -25,6 +25,7 @@ func TestStore(t *testing.T, open func(t *testing.T) Backend) {
 		"outcome":     outcomeCases(),
 		"settle":      settleCases(),
 		"text":        textCases(),
+		"emit":        emitCases(),
 		"lease":       leaseCases(),
 		"take":        takeCases(),
 		"move":        moveCases(),

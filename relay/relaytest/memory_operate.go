@@ -159,7 +159,7 @@ func (t *Table) cameTo(m *message) time.Time {
 
 func (t *Table) candidate(m *message, requested, now time.Time) relay.Candidate {
 	c := relay.Candidate{
-		ID: m.ID, Seq: m.Seq, RoutingKey: m.RoutingKey, State: m.State, Reason: m.Reason, ErrorClass: m.ErrorClass, Lease: m.LeaseID,
+		ID: m.ID, Seq: m.Seq, RoutingKey: m.RoutingKey, Type: m.seed.Type, State: m.State, Reason: m.Reason, ErrorClass: m.ErrorClass, Lease: m.LeaseID,
 		Due: m.State == relay.Pending && !m.DueAt.After(now), Resolved: !m.ResolvedAt.IsZero(),
 		Late: t.cameTo(m).After(requested), Unknown: !m.UnknownSince.IsZero(),
 		Went: m.Attempts > 0 || slices.ContainsFunc(t.attempts[m.ID], func(a Attempt) bool { return a.Life == m.Replays }),
@@ -182,6 +182,7 @@ func (t *Table) apply(o *operation, m *message, v relay.Verdict, now time.Time) 
 		m.DueAt = now
 	case relay.Withdrawn:
 		m.State, m.Reason, m.DueAt, m.FailedAt, m.ResolvedAt = relay.Failed, relay.Cancelled, time.Time{}, now, now
+		t.tell(m, v.Emit, now)
 	case relay.Resolved:
 		m.ResolvedAt = now
 	case relay.Skipped, relay.Corrected:

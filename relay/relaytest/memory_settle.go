@@ -3,6 +3,7 @@ package relaytest
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/outboxd/outboxd/relay"
@@ -22,6 +23,7 @@ func (s *Memory) Settle(ctx context.Context, settlements []relay.Settlement) (un
 			default:
 				m.settle(row, now)
 				t.record(m, row, s.relay, now)
+				t.tell(m, row.Emit, now)
 			}
 		}
 	})
@@ -67,6 +69,41 @@ func (t *Table) record(m *message, r relay.Row, relayName string, now time.Time)
 	}
 	t.attempts[m.ID] = append(t.attempts[m.ID], Attempt{
 		Life: m.Replays, Attempt: m.Attempts, Relay: relayName, StartedAt: now.Add(-r.Took), Duration: r.Took,
-		Outcome: r.What, ErrorClass: r.ErrorClass, Error: r.LastError, Answer: r.Answer,
+		Outcome: r.What, Status: r.Status, ErrorClass: r.ErrorClass, Error: r.LastError, Answer: r.Answer,
 	})
+}
+
+// told is the payload of a message that tells of another one.
+type told struct {
+	ID       string        `json:"id"`
+	Type     string        `json:"type"`
+	State    relay.State   `json:"state"`
+	Reason   *relay.Reason `json:"reason"`
+	Result   *string       `json:"result"`
+	Attempts int           `json:"attempts"`
+	Replays  int           `json:"replays"`
+	At       string        `json:"at"`
+}
+
+// tell inserts the message that tells of one that is final now, if one does.
+func (t *Table) tell(m *message, e relay.Emit, now time.Time) {
+	if e.Type == "" {
+		return
+	}
+	payload, _ := json.Marshal(told{ // numbers and texts: nothing of that can fail
+		ID: m.ID, Type: m.seed.Type, State: m.State, Reason: pointer(m.Reason), Result: pointer(m.Result),
+		Attempts: m.Attempts, Replays: m.Replays, At: m.finalAt().UTC().Format("2006-01-02T15:04:05.000000Z"),
+	})
+	t.insert(Seed{
+		Type: e.Type, AggregateType: pointer(e.AggregateType), AggregateID: m.seed.AggregateID,
+		Traceparent: m.seed.Traceparent, Payload: payload,
+	}, now)
+}
+
+// pointer is nil for what is empty.
+func pointer[T ~string](text T) *T {
+	if text == "" {
+		return nil
+	}
+	return &text
 }

@@ -79,7 +79,9 @@ func operateEnded(s *suite) {
 	id := s.failed(Seed{}, exhausted)
 	o := s.order(relay.OpReplay, `{"state":"failed"}`)
 	before := s.row(id)
-	never := func(relay.Candidate) relay.Verdict { return relay.Judge(o, relay.Candidate{State: relay.Failed}, relay.Dedupe{}) }
+	never := func(relay.Candidate) relay.Verdict {
+		return relay.Judge(o, relay.Candidate{State: relay.Failed}, relay.Dedupe{})
+	}
 	if _, err := s.a.Operate(cancelledContext(s.Context()), o, never, 500); err == nil {
 		s.Error("Operate with an ended context gave no error")
 	}

@@ -122,6 +122,7 @@ CREATE TABLE IF NOT EXISTS /*schema.*/outbox_attempt (
     started_at  datetime(6)  NOT NULL COMMENT 'When the send began, or the claim of a lapse.',
     duration    bigint       NOT NULL COMMENT 'From there to its end, in microseconds.',
     outcome     varchar(16)  CHARACTER SET ascii COLLATE ascii_bin NOT NULL COMMENT 'done, retry, fail, unknown or lapse.',
+    status      integer      COMMENT 'What was answered in numbers: the status of HTTP, the exit code of a program. NULL: none.',
     error_class varchar(32)  COMMENT 'Short code. NULL: a done or a lapse.',
     error       text         COMMENT 'The same in words. NULL: none.',
     answer      text         COMMENT 'A long answer of the destination, at most 4 KiB. NULL: none.',

@@ -41,8 +41,9 @@ GRANT INSERT (id, op, filter, actor, note, dry_run) ON /*schema.*/outbox_operati
 GRANT SELECT (payload) ON /*schema.*/outbox TO outbox_corrector;
 GRANT SELECT, INSERT (operation_id, id, payload) ON /*schema.*/outbox_correction TO outbox_corrector;
 
--- The relay changes payloads for corrections only, and deletes messages for retention only. It reads everything.
-GRANT SELECT, DELETE, UPDATE (payload, expires_at, due_at, lease_id, attempts, lapses, replays, state, unknown_since, send_id, done_at, failed_at,
+-- The relay changes payloads for corrections only, deletes messages for retention only, and writes some only to tell what
+-- became of others. It reads everything.
+GRANT SELECT, DELETE, INSERT (aggregatetype, aggregateid, type, payload, traceparent), UPDATE (payload, expires_at, due_at, lease_id, attempts, lapses, replays, state, unknown_since, send_id, done_at, failed_at,
         resolved_at, reason, error_class, last_error, result)
     ON /*schema.*/outbox TO outbox_relay;
 GRANT SELECT, INSERT, UPDATE, DELETE ON /*schema.*/outbox_lease TO outbox_relay;

@@ -147,6 +147,7 @@ CREATE TABLE IF NOT EXISTS /*schema.*/outbox_attempt (
     started_at  timestamptz NOT NULL,
     duration    interval    NOT NULL,
     outcome     text        NOT NULL,
+    status      integer,
     error_class text,
     error       text,
     answer      text
@@ -162,6 +163,7 @@ COMMENT ON COLUMN /*schema.*/outbox_attempt.relay IS 'Which relay sent it, or lo
 COMMENT ON COLUMN /*schema.*/outbox_attempt.started_at IS 'When the send began, or the claim of a lapse.';
 COMMENT ON COLUMN /*schema.*/outbox_attempt.duration IS 'From there to its end.';
 COMMENT ON COLUMN /*schema.*/outbox_attempt.outcome IS 'done, retry, fail, unknown or lapse.';
+COMMENT ON COLUMN /*schema.*/outbox_attempt.status IS 'What was answered in numbers: the status of HTTP, the exit code of a program. NULL: none.';
 COMMENT ON COLUMN /*schema.*/outbox_attempt.error_class IS 'Short code. NULL: a done or a lapse.';
 COMMENT ON COLUMN /*schema.*/outbox_attempt.error IS 'The same in words. NULL: none.';
 COMMENT ON COLUMN /*schema.*/outbox_attempt.answer IS 'A long answer of the destination, at most 4 KiB. NULL: none.';

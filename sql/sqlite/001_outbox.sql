@@ -155,6 +155,8 @@ CREATE TABLE IF NOT EXISTS outbox_attempt (
     duration    INTEGER NOT NULL,
     -- done, retry, fail, unknown or lapse.
     outcome     TEXT    NOT NULL,
+    -- What was answered in numbers: the status of HTTP, the exit code of a program. NULL: none.
+    status      INTEGER,
     -- Short code. NULL: a done or a lapse.
     error_class TEXT,
     -- The same in words. NULL: none.

@@ -22,8 +22,8 @@ u AS (
   RETURNING o.id, o.replays, o.attempts, width_bucket(o.id, $1::uuid[]) AS i),
 a AS (
   INSERT INTO /*schema.*/outbox_attempt
-    (message_id, life, attempt, relay, started_at, duration, outcome, error_class, error, answer)
-  SELECT id, replays, attempts, $3::text, clock_timestamp() - took, took, ($4::text[])[i],
+    (message_id, life, attempt, relay, started_at, duration, outcome, status, error_class, error, answer)
+  SELECT id, replays, attempts, $3::text, clock_timestamp() - took, took, ($4::text[])[i], nullif(($16::int[])[i], 0),
     nullif(($11::text[])[i], ''), nullif(($12::text[])[i], ''), nullif(($14::text[])[i], '')
   FROM u, LATERAL (SELECT ($15::bigint[])[i] * interval '1 microsecond') AS since(took) WHERE ($15::bigint[])[i] >= 0)
 SELECT id FROM u;
