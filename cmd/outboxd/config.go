@@ -31,15 +31,7 @@ type databaseConfig struct {
 func (d databaseConfig) source() secretSource { return secretSource{d.URL, d.URLFile, d.URLEnv} }
 
 // urlKey is the path of the key that gives the URL.
-func (d databaseConfig) urlKey() string {
-	switch {
-	case d.URLFile != "":
-		return "database.url_file"
-	case d.URLEnv != "":
-		return "database.url_env"
-	}
-	return "database.url"
-}
+func (d databaseConfig) urlKey() string { return d.source().key("database.url") }
 
 type relayConfig struct {
 	Name        string        `yaml:"name,omitempty"` // unique on the table; empty: one is made of the host's
@@ -61,7 +53,8 @@ type destinationConfig struct {
 	Kafka   *kafkaConfig   `yaml:"kafka,omitempty"`
 	Webhook *webhookConfig `yaml:"webhook,omitempty"`
 	Stdout  *stdoutConfig  `yaml:"stdout,omitempty"`
-	Width   int            `yaml:"width,omitempty"`
+	Width   int            `yaml:"width,omitempty"`   // of a webhook, of all relays together
+	Rate    rate           `yaml:"rate,omitempty"`    // sends started a second, minute or hour: 50/s
 	Timeout time.Duration  `yaml:"timeout,omitempty"` // of one send, where the route says nothing
 	Breaker breakerConfig  `yaml:"breaker,omitempty"`
 }
@@ -140,7 +133,34 @@ type policyConfig struct {
 	Timeout  time.Duration `yaml:"timeout,omitempty"`
 	Base     time.Duration `yaml:"base,omitempty"`
 	Cap      time.Duration `yaml:"cap,omitempty"`
-	Versions []int         `yaml:"versions,omitempty"`
+	Versions []int         `yaml:"versions,omitzero"` // empty, but there: every version
+	Emit     *emitConfig   `yaml:"emit,omitempty"`
+}
+
+// emitConfig names the message that tells the application of a final one. Of a type, an empty one takes back what its route
+// says.
+type emitConfig struct {
+	Type          string `yaml:"type,omitempty"`
+	AggregateType string `yaml:"aggregatetype,omitempty"`
+}
+
+func (e *emitConfig) word() *string { return &e.Type }
+
+// String is short where the file can be.
+func (e emitConfig) String() string {
+	if e.AggregateType == "" {
+		return e.Type
+	}
+	return "{type: " + e.Type + ", aggregatetype: " + e.AggregateType + "}"
+}
+
+// MarshalYAML writes one word where the file can.
+func (e emitConfig) MarshalYAML() (any, error) {
+	if e.AggregateType == "" {
+		return e.Type, nil
+	}
+	type section emitConfig
+	return section(e), nil
 }
 
 // defaultConfig is what holds where neither file nor environment says anything. What is missing here has its default in

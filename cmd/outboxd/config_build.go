@@ -77,7 +77,7 @@ func hostName() string {
 func (l *loaded) wantsWork() error {
 	switch c := l.config; {
 	case len(c.Destinations) == 0:
-		l.fail("destinations", "there is none; name one in the file, or set %s", envBrokers)
+		l.fail("destinations", "there is none; name one in the file, or set %s or %s", envBrokers, envURL)
 	case len(c.Routes) == 0:
 		l.fail("routes", `there is none, so nothing would be sent; add one, such as {match: "*", to: %s}`,
 			slices.Sorted(maps.Keys(c.Destinations))[0])
@@ -93,6 +93,7 @@ func (l *loaded) destination(name string, d destinationConfig, p parts) (relay.D
 		Breaker: relay.BreakerConfig{Run: d.Breaker.Run, Pause: d.Breaker.Pause, Cap: d.Breaker.Cap},
 	}
 	var err error
+	rd.Rate, _ = d.Rate.perSecond() // checked already
 	switch {
 	case d.Kafka != nil:
 		rd.PerKey = true
@@ -100,8 +101,9 @@ func (l *loaded) destination(name string, d destinationConfig, p parts) (relay.D
 		rd.Sink, err = l.kafkaSink(name, d.Kafka, p)
 	case d.Webhook != nil:
 		rd.Width = orElse(d.Width, webhook.DefaultWidth)
-		rd.Dedupe.Window = d.Webhook.window()
-		rd.Sink, err = l.webhookSink(name, d, p)
+		rd.Shared = true
+		rd.Dedupe = d.Webhook.dedupe()
+		rd.Sink, err = l.webhookSink(name, p)
 	case d.Stdout != nil:
 		rd.Width = orElse(d.Width, stdoutWidth)
 		rd.Sink = stdout.New(p.out)
@@ -168,11 +170,7 @@ func (l *loaded) validateKafka(path string, k *kafkaConfig) {
 	if c.SASL != nil {
 		c.SASL.Password = masked // it is somewhere; whether it can be read, the start says
 	}
-	for line := range strings.SplitSeq(errorText(c.Validate()), "\n") {
-		if key, words, found := strings.Cut(strings.TrimPrefix(line, "kafka."), ": "); found {
-			l.fail(path+"."+key, "%s", words)
-		}
-	}
+	l.failEach(path, "kafka.", c.Validate())
 }
 
 func errorText(err error) string {
@@ -196,6 +194,7 @@ func (l *loaded) policy(r *routeConfig, kind string) relay.Policy {
 		Base:     orElse(t.Base, p.Base, relay.DefaultBase),
 		Cap:      orElse(t.Cap, p.Cap, relay.DefaultCap),
 		Versions: versions,
+		Emit:     relay.Emit(r.emit(kind)),
 	}
 }
 

@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/outboxd/outboxd/relay"
 )
 
 // check finds what is well written and cannot work, and warns of what works and is seldom meant. That there is a
@@ -46,8 +44,9 @@ func (l *loaded) check() {
 		prints = name
 	}
 	for i := range c.Routes {
-		l.checkRoute(fmt.Sprintf("routes[%d]", i), &c.Routes[i])
+		l.checkRoute(routePath(i), &c.Routes[i])
 	}
+	l.checkEmits()
 }
 
 func (l *loaded) checkDestination(path string, d destinationConfig) {
@@ -62,9 +61,12 @@ func (l *loaded) checkDestination(path string, d destinationConfig) {
 	case d.Kafka != nil:
 		l.checkKafka(path+".kafka", d.Kafka)
 	case d.Webhook != nil:
-		l.checkWebhook(path+".webhook", d.Webhook)
+		l.checkWebhook(path, d)
 	}
 	l.atLeast(path+".width", d.Width, 1)
+	if _, err := d.Rate.perSecond(); err != nil && l.set(path+".rate") {
+		l.fail(path+".rate", "%s", err)
+	}
 	l.checkTimeout(path+".timeout", d.Timeout)
 	l.atLeast(path+".breaker.run", d.Breaker.Run, 1)
 	l.between(path+".breaker.pause", d.Breaker.Pause, time.Millisecond, time.Hour)
@@ -98,96 +100,6 @@ func hostPort(address string) bool {
 	host, port, err := net.SplitHostPort(address)
 	_, portErr := strconv.ParseUint(port, 10, 16)
 	return err == nil && portErr == nil && host != "" && !strings.ContainsAny(host, "@/")
-}
-
-func (l *loaded) checkRoute(path string, r *routeConfig) {
-	l.checkMatch(path, r.Match)
-	if _, there := l.config.Destinations[r.To]; !there {
-		words := "names a destination that is not under destinations"
-		if r.To == "" {
-			words = "wants the name of a destination"
-		} else if near := nearest(r.To, slices.Collect(maps.Keys(l.config.Destinations))); near != "" {
-			words += "; did you mean " + near + "?"
-		}
-		l.fail(path+".to", "%s", words)
-	}
-	if r.Ordered {
-		l.fail(path+".ordered", "order per key comes in a later release; take ordered out, or say false")
-	}
-	l.checkStated(path, r)
-	l.checkPolicy(path, r.Policy)
-	for _, name := range slices.Sorted(maps.Keys(r.Types)) {
-		l.checkPolicy(join(path+".types", name), r.Types[name])
-	}
-	l.warnSpan(path, l.policy(r, ""))
-	for _, name := range slices.Sorted(maps.Keys(r.Types)) {
-		l.warnSpan(join(path+".types", name), l.policy(r, name))
-	}
-}
-
-func (l *loaded) checkMatch(path, match string) {
-	switch {
-	case match == "":
-		l.fail(path+".match", `wants a routing key, the start of one and "*", or "*" alone`)
-	case strings.Contains(strings.TrimSuffix(match, "*"), "*"):
-		l.fail(path+".match", `"*" can stand at the end only`)
-	}
-	for i, earlier := range l.config.Routes {
-		here := fmt.Sprintf("routes[%d]", i)
-		if here == path {
-			return
-		}
-		if earlier.Match != "" && matches(earlier.Match, match) {
-			l.fail(path+".match", "%s before it takes all of these messages; put this route first, or take it out", here)
-			return
-		}
-	}
-}
-
-// matches tells whether a pattern fits a routing key, or all that another pattern fits.
-func matches(pattern, key string) bool {
-	prefix, open := strings.CutSuffix(pattern, "*")
-	if open {
-		return strings.HasPrefix(key, prefix)
-	}
-	return pattern == key
-}
-
-func (l *loaded) checkPolicy(path string, p policyConfig) {
-	l.atLeast(path+".budget", p.Budget, 1)
-	l.checkTimeout(path+".timeout", p.Timeout)
-	l.between(path+".base", p.Base, time.Millisecond, 24*time.Hour)
-	l.between(path+".cap", p.Cap, time.Millisecond, 7*24*time.Hour)
-}
-
-// checkTimeout also warns where a send may go on for longer than a stop waits: it would be cut off and count as a lapse.
-func (l *loaded) checkTimeout(path string, timeout time.Duration) {
-	l.between(path, timeout, 10*time.Millisecond, time.Hour)
-	if l.set(path) && timeout > l.config.Relay.StopTimeout {
-		l.warn(path, "longer than relay.stop_timeout: a stop can cut a send off")
-	}
-}
-
-// warnSpan warns where all tries of a message are over within ten minutes: a short outage that the breaker does not see
-// ends it failed.
-func (l *loaded) warnSpan(path string, p relay.Policy) {
-	if (l.set(path+".budget") || l.set(path+".base") || l.set(path+".cap")) && span(p) < 10*time.Minute {
-		l.warn(path, "all its tries are over in less than 10 minutes; raise budget, base or cap")
-	}
-}
-
-// span is the shortest time that back-off spreads the tries of a message over: half of min(cap, base doubling).
-func span(p relay.Policy) time.Duration {
-	var sum time.Duration
-	wait := p.Base
-	for range p.Budget - 1 {
-		sum += min(wait, p.Cap) / 2
-		if sum > 24*time.Hour {
-			break
-		}
-		wait = min(2*wait, p.Cap)
-	}
-	return sum
 }
 
 func (l *loaded) oneOf(path, value string, allowed ...string) {

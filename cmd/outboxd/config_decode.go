@@ -5,14 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
-	"github.com/goccy/go-yaml/token"
 )
 
 // decoder walks the tree that goccy's parser made of a file and fills a struct by its yaml tags. Decoding by hand costs
@@ -24,9 +21,14 @@ type decoder struct {
 	broken   map[string]bool  // paths whose value could not be read, so that no check looks at it again
 }
 
+// worded is a section that can also be written as one word: `emit: charged` is `emit: {type: charged}`. word is where it goes.
+type worded interface{ word() *string }
+
+func newDecoder() *decoder { return &decoder{at: map[string]place{}, broken: map[string]bool{}} }
+
 // decode reads text into target, a pointer to a struct.
 func decode(text []byte, target any) *decoder {
-	d := &decoder{at: map[string]place{}, broken: map[string]bool{}}
+	d := newDecoder()
 	file, err := parser.ParseBytes(text, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
 		d.problems = append(d.problems, syntaxProblem(err))
@@ -54,14 +56,21 @@ func (d *decoder) value(path string, at place, n ast.Node, v reflect.Value) {
 		v.Set(reflect.New(v.Type().Elem()))
 		v = v.Elem()
 	}
+	word, isWorded := v.Addr().Interface().(worded)
 	switch n.Type() {
 	case ast.NullType:
+		if isWorded {
+			d.broken[path] = true
+			d.fail(at, path, "has no value; write one, or take the key out")
+		}
 		return
 	case ast.AnchorType, ast.AliasType, ast.TagType:
 		d.fail(at, path, "anchors, aliases and tags of YAML are not read here; write the value itself")
 		return
 	}
 	switch {
+	case isWorded && n.Type() != ast.MappingType:
+		d.scalar(path, at, n, reflect.ValueOf(word.word()).Elem())
 	case v.Type() == reflect.TypeFor[Secret]():
 		d.scalar(path, at, n, v)
 	case v.Kind() == reflect.Struct:
@@ -150,96 +159,17 @@ func (d *decoder) entries(path string, at place, n ast.Node) []entry {
 	return out
 }
 
-// scalar decodes text, numbers, durations and booleans. YAML's own types count: a number is no text.
-func (d *decoder) scalar(path string, at place, n ast.Node, v reflect.Value) {
-	text, kind := scalarText(n)
-	wants := ""
-	switch {
-	case v.Type() == reflect.TypeFor[time.Duration](), v.Kind() == reflect.String, v.Kind() == reflect.Struct:
-		if kind != token.StringType {
-			wants = wantsOf(v)
-		}
-	case v.Kind() == reflect.Bool && kind != token.BoolType, v.Kind() == reflect.Int && kind != token.IntegerType:
-		wants = wantsOf(v)
-	}
-	if wants == "" && setText(v, text) != nil {
-		wants = wantsOf(v)
-	}
-	if wants != "" {
-		d.broken[path] = true
-		d.fail(at, path, "wants %s", wants)
-	}
-}
-
-// scalarText returns a scalar's text and its YAML type; MappingStartType stands for all that is no scalar.
-func scalarText(n ast.Node) (string, token.Type) {
-	switch n := n.(type) {
-	case *ast.StringNode:
-		return n.Value, token.StringType
-	case *ast.LiteralNode:
-		return n.Value.Value, token.StringType
-	case *ast.IntegerNode:
-		return n.Token.Value, token.IntegerType
-	case *ast.BoolNode:
-		return n.Token.Value, token.BoolType
-	}
-	return "", token.MappingStartType
-}
-
-// durationWords is what a value of time has to be.
-const durationWords = "a duration with its unit, such as 500ms, 30s or 5m"
-
-// setText sets a scalar field from text, as file and environment give it. Its error says what is wanted, never the text.
-func setText(v reflect.Value, text string) error {
-	switch {
-	case v.Type() == reflect.TypeFor[Secret]():
-		v.Set(reflect.ValueOf(Secret{text}))
-	case v.Type() == reflect.TypeFor[time.Duration]():
-		span, err := time.ParseDuration(text)
-		if err != nil {
-			return errors.New("wants " + wantsOf(v))
-		}
-		v.SetInt(int64(span))
-	case v.Kind() == reflect.Int:
-		number, err := strconv.Atoi(text)
-		if err != nil {
-			return errors.New("wants " + wantsOf(v))
-		}
-		v.SetInt(int64(number))
-	case v.Kind() == reflect.Bool:
-		yes, err := strconv.ParseBool(text)
-		if err != nil {
-			return errors.New("wants " + wantsOf(v))
-		}
-		v.SetBool(yes)
-	default:
-		v.SetString(text)
-	}
-	return nil
-}
-
-func wantsOf(v reflect.Value) string {
-	switch {
-	case v.Type() == reflect.TypeFor[time.Duration]():
-		return durationWords
-	case v.Kind() == reflect.Int:
-		return "a whole number"
-	case v.Kind() == reflect.Bool:
-		return "true or false"
-	}
-	return "text; put it in quotes"
-}
-
 // fieldsOf returns the fields of a struct by key; those of an inlined struct are its own.
 func fieldsOf(v reflect.Value) map[string]reflect.Value {
 	out := map[string]reflect.Value{}
 	for i := range v.NumField() {
-		key, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("yaml"), ",")
-		if key == "" {
+		switch key, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("yaml"), ","); key {
+		case "":
 			maps.Copy(out, fieldsOf(v.Field(i)))
-			continue
+		case "-": // no key of the file
+		default:
+			out[key] = v.Field(i)
 		}
-		out[key] = v.Field(i)
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -14,10 +15,6 @@ const (
 	envDatabase     = "OUTBOXD_DATABASE_URL"
 	envDatabaseFile = "OUTBOXD_DATABASE_URL_FILE"
 	envFallback     = "DATABASE_URL"
-	envBrokers      = "OUTBOXD_KAFKA_BROKERS"
-	envTopic        = "OUTBOXD_KAFKA_TOPIC"
-
-	defaultTopic = "outbox.event.{routing_key}" // as Debezium's router names it
 )
 
 // envFields are the variables that set one field each. They win over the file.
@@ -38,8 +35,8 @@ func envFields() [][2]string {
 
 // envNames are all variables that are read.
 func envNames() []string {
-	names := []string{envConfig, envDatabase, envDatabaseFile, envBrokers, envTopic}
-	for _, pair := range envFields() {
+	names := []string{envConfig, envDatabase, envDatabaseFile}
+	for _, pair := range slices.Concat(envFields(), envKafka(), envWebhook()) {
 		names = append(names, pair[0])
 	}
 	return names
@@ -71,7 +68,7 @@ func (l *loaded) overlay(env lookup) {
 		l.origins[path] = "environment " + name
 	}
 	l.overlayDatabase(env)
-	l.overlayKafka(env)
+	l.overlayDestination(env)
 }
 
 // overlayDatabase takes the database's URL from the environment; DATABASE_URL counts only where nothing else is said.
@@ -95,50 +92,15 @@ func (l *loaded) overlayDatabase(env lookup) {
 	}
 }
 
-// overlayKafka makes destination and route out of the brokers, where the file has neither.
-func (l *loaded) overlayKafka(env lookup) {
-	brokers, hasBrokers := get(env, envBrokers)
-	topic, hasTopic := get(env, envTopic)
-	switch {
-	case !hasBrokers && !hasTopic:
-		return
-	case len(l.config.Destinations)+len(l.config.Routes) > 0:
-		l.fail(envBrokers, "it makes a destination and a route only where the file has none; unset it and %s, or take "+
-			"destinations and routes out of the file", envTopic)
-		return
-	case !hasBrokers:
-		l.fail(envTopic, "it needs %s beside it", envBrokers)
-		return
-	}
-	kafka := kafkaConfig{Brokers: splitList(brokers), Topic: defaultTopic}
-	l.origins["destinations.kafka.kafka.brokers"] = "environment " + envBrokers
-	if hasTopic {
-		kafka.Topic = topic
-		l.origins["destinations.kafka.kafka.topic"] = "environment " + envTopic
-	}
-	l.config.Destinations = map[string]destinationConfig{"kafka": {Kafka: &kafka}}
-	l.config.Routes = []routeConfig{{Match: "*", To: "kafka"}}
-}
-
 func get(env lookup, name string) (string, bool) {
 	text, _ := env(name)
 	return text, text != ""
 }
 
-func splitList(text string) []string {
-	var out []string
-	for part := range strings.SplitSeq(text, ",") {
-		if part = strings.TrimSpace(part); part != "" {
-			out = append(out, part)
-		}
-	}
-	return out
-}
-
 // fieldAt returns the field of a path through sections, such as relay.lease.
 func fieldAt(v reflect.Value, path string) reflect.Value {
 	for key := range strings.SplitSeq(path, ".") {
-		v = fieldsOf(v)[key]
+		v = fieldsOf(reflect.Indirect(v))[key]
 	}
 	return v
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -23,7 +24,7 @@ type loaded struct {
 // load reads the file, if there is one, then the environment over it, and checks the whole. The configuration comes back
 // beside an error too, as far as it could be read.
 func load(file string, env lookup) (*loaded, error) {
-	l := &loaded{config: defaultConfig(), file: file, decoder: &decoder{}, origins: map[string]string{}}
+	l := &loaded{config: defaultConfig(), file: file, decoder: newDecoder(), origins: map[string]string{}}
 	if file != "" {
 		text, err := readConfig(file)
 		if err != nil {
@@ -65,7 +66,7 @@ func (l *loaded) fail(path, format string, args ...any) {
 	}
 	at := path
 	for l.decoder.at[at].line == 0 && l.origins[at] == "" && at != "" {
-		at = at[:max(strings.LastIndexAny(at, ".["), 0)]
+		at, _ = cut(at)
 	}
 	p := problem{place: l.decoder.at[at], path: path, text: fmt.Sprintf(format, args...)}
 	if from := l.origins[at]; from != "" {
@@ -73,6 +74,18 @@ func (l *loaded) fail(path, format string, args ...any) {
 		p.text += " (it comes from the " + from + ")"
 	}
 	l.problems = append(l.problems, p)
+}
+
+// failEach notes the mistakes that a sink found in its settings, each on a line that begins with a key's path; but not where
+// one is known already.
+func (l *loaded) failEach(path, prefix string, err error) {
+	for line := range strings.SplitSeq(errorText(err), "\n") {
+		key, words, found := strings.Cut(strings.TrimPrefix(line, prefix), ": ")
+		here := path + "." + key
+		if found && !slices.ContainsFunc(l.problems, func(p problem) bool { return p.path == here }) {
+			l.fail(here, "%s", words)
+		}
+	}
 }
 
 // set tells whether the file or the environment gives a value for the path.
@@ -87,4 +100,10 @@ func (l *loaded) origin(path string) string {
 		return l.file + ":" + strconv.Itoa(at.line)
 	}
 	return "default"
+}
+
+// cut takes the last key, or number in a list, off a path.
+func cut(path string) (section, key string) {
+	i := max(strings.LastIndexAny(path, ".["), 0)
+	return path[:i], strings.TrimLeft(path[i:], ".[")
 }

@@ -72,7 +72,7 @@ func TestWholeConfiguration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := environment("SHOP_DATABASE=postgres://h/d", "SHOP_KAFKA_PASSWORD=x")
+	env := environment("SHOP_DATABASE=postgres://h/d", "SHOP_KAFKA_PASSWORD=x", "SHOP_BILLING_PASSWORD=y")
 	rc, err := buildRelay(l, parts{env: env, out: &bytes.Buffer{}, log: newLog(&bytes.Buffer{}, l.config.Log)})
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +98,7 @@ func TestWholeConfiguration(t *testing.T) {
 	if longest := l.longestTimeout("billing"); longest != 25*time.Second {
 		t.Errorf("the webhook's sink gives up after %s", longest)
 	}
-	if timeout := rc.Routes[3].Policy.Timeout; timeout != 20*time.Second {
+	if timeout := rc.Routes[4].Policy.Timeout; timeout != 20*time.Second {
 		t.Errorf("the destination's timeout does not reach the route: %s", timeout)
 	}
 	if longest := l.longestTimeout("orders"); longest != 20*time.Second {
@@ -159,14 +159,14 @@ func TestEnvironmentMistakes(t *testing.T) {
 		"broker without port":   {env: []string{"OUTBOXD_KAFKA_BROKERS=kafka"}, want: "destinations.kafka.kafka.brokers[0]: wants host:port, such as kafka:9092 (it comes from the environment OUTBOXD_KAFKA_BROKERS)\n"},
 		"brokers beside destinations": {
 			env: []string{"OUTBOXD_KAFKA_BROKERS=kafka:9092"}, file: "testdata/config/good/whole.yaml",
-			want: "OUTBOXD_KAFKA_BROKERS: it makes a destination and a route only where the file has none; unset it and OUTBOXD_KAFKA_TOPIC, or take destinations and routes out of the file\n",
+			want: "OUTBOXD_KAFKA_BROKERS: it makes a destination and a route only where the file has none; unset it, or take destinations and routes out of the file\n",
 		},
 		"no such file": {file: "testdata/none.yaml", want: "cannot read testdata/none.yaml: no such file or directory\n"},
 		"endless file": {file: "/dev/zero", want: "/dev/zero is larger than 1 MiB: it is no configuration of outboxd\n"},
 		"folder":       {file: "testdata", want: "cannot read testdata: is a directory\n"},
 		"nothing to do": {
 			env:  []string{"OUTBOXD_DATABASE_URL=postgres://h/d"},
-			want: "destinations: there is none; name one in the file, or set OUTBOXD_KAFKA_BROKERS\n",
+			want: "destinations: there is none; name one in the file, or set OUTBOXD_KAFKA_BROKERS or OUTBOXD_WEBHOOK_URL\n",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,59 +1,114 @@
 package main
 
 import (
-	"strings"
+	"strconv"
 	"time"
 
 	"github.com/outboxd/outboxd/relay"
-	"github.com/outboxd/outboxd/relay/sink/webhook"
 )
 
+// window is how long a receiver remembers a wire key, as the file says it: a duration, or never.
+type window string
+
+const never window = "never"
+
+func (window) wants() string {
+	return "how long the receiver remembers an Idempotency-Key, such as 24h, and at least 1s; or never"
+}
+
+// webhookConfig says how commands are executed over HTTP. Of bearer, basic and oauth2 at most one is given.
 type webhookConfig struct {
-	URL    string `yaml:"url,omitempty"`
-	Dedupe string `yaml:"dedupe,omitempty"` // how long the receiver remembers an Idempotency-Key
+	URL               string                   `yaml:"url,omitempty"`
+	ConnectTimeout    time.Duration            `yaml:"connect_timeout,omitempty"`
+	PublicOnly        bool                     `yaml:"public_only,omitempty"`
+	TLS               *webhookTLSConfig        `yaml:"tls,omitempty"`
+	Dedupe            window                   `yaml:"dedupe,omitempty"` // how long the receiver remembers a wire key, or never
+	RemembersFailures bool                     `yaml:"remembers_failures,omitempty"`
+	KeyHeader         string                   `yaml:"key_header,omitempty"`
+	KeyFormat         string                   `yaml:"key_format,omitempty"`
+	Headers           map[string]Secret        `yaml:"headers,omitempty"`
+	HeadersFile       map[string]string        `yaml:"headers_file,omitempty"`
+	AllowHeaders      []string                 `yaml:"allow_headers,omitzero"` // empty, but there: none of the row's
+	Bearer            Secret                   `yaml:"bearer,omitempty"`
+	BearerFile        string                   `yaml:"bearer_file,omitempty"`
+	BearerEnv         string                   `yaml:"bearer_env,omitempty"`
+	Basic             *basicConfig             `yaml:"basic,omitempty"`
+	OAuth2            *oauth2Config            `yaml:"oauth2,omitempty"`
+	Secrets           []Secret                 `yaml:"secrets,omitempty"`
+	SecretsFile       string                   `yaml:"secrets_file,omitempty"`
+	SecretsEnv        string                   `yaml:"secrets_env,omitempty"`
+	Format            string                   `yaml:"format,omitempty"`
+	CloudEvents       *cloudEventsConfig       `yaml:"cloudevents,omitempty"`
+	Result            string                   `yaml:"result,omitempty"`
+	Outcomes          map[string]outcomeConfig `yaml:"outcomes,omitempty"`
+	OnGone            string                   `yaml:"on_gone,omitempty"`
 }
 
-// sink is the sink's configuration, all but its time-out.
-func (w *webhookConfig) sink(width int) webhook.Config {
-	return webhook.Config{URL: w.URL, Width: width, UserAgent: "outboxd/" + builtFrom().Version}
+type webhookTLSConfig struct {
+	CAFile     string `yaml:"ca_file,omitempty"`
+	CertFile   string `yaml:"cert_file,omitempty"`
+	KeyFile    string `yaml:"key_file,omitempty"`
+	ServerName string `yaml:"server_name,omitempty"`
 }
 
-// window is how long a repeat is safe.
-func (w *webhookConfig) window() time.Duration {
-	window, err := time.ParseDuration(w.Dedupe)
+type basicConfig struct {
+	Username     string `yaml:"username,omitempty"`
+	Password     Secret `yaml:"password,omitempty"`
+	PasswordFile string `yaml:"password_file,omitempty"`
+	PasswordEnv  string `yaml:"password_env,omitempty"`
+}
+
+type oauth2Config struct {
+	TokenURL         string            `yaml:"token_url,omitempty"`
+	ClientID         string            `yaml:"client_id,omitempty"`
+	ClientSecret     Secret            `yaml:"client_secret,omitempty"`
+	ClientSecretFile string            `yaml:"client_secret_file,omitempty"`
+	ClientSecretEnv  string            `yaml:"client_secret_env,omitempty"`
+	Scopes           []string          `yaml:"scopes,omitempty"`
+	Params           map[string]string `yaml:"params,omitempty"`
+	InBody           bool              `yaml:"in_body,omitempty"` // id and secret in the body, not as Basic
+}
+
+type cloudEventsConfig struct {
+	Source     string   `yaml:"source,omitempty"`
+	TypePrefix string   `yaml:"type_prefix,omitempty"`
+	DataSchema string   `yaml:"dataschema,omitempty"`
+	Subject    bool     `yaml:"subject,omitempty"`
+	Extensions []string `yaml:"extensions,omitempty"`
+}
+
+// outcomeConfig says what a status means: one of four words, or retry with a number of attempts at which it ends.
+type outcomeConfig struct {
+	Kind  string `yaml:"-"`
+	Retry int    `yaml:"retry,omitempty"`
+}
+
+func (o *outcomeConfig) word() *string { return &o.Kind }
+
+// String is short where the file can be.
+func (o outcomeConfig) String() string {
+	if o.Kind != "" {
+		return o.Kind
+	}
+	return "{retry: " + strconv.Itoa(o.Retry) + "}"
+}
+
+// MarshalYAML writes what the file can have.
+func (o outcomeConfig) MarshalYAML() (any, error) {
+	if o.Kind != "" {
+		return o.Kind, nil
+	}
+	return map[string]int{"retry": o.Retry}, nil
+}
+
+// dedupe is how long a repeat is safe.
+func (w *webhookConfig) dedupe() relay.Dedupe {
+	if w.Dedupe == never {
+		return relay.Dedupe{Never: true}
+	}
+	window, err := time.ParseDuration(string(w.Dedupe))
 	if err != nil {
-		return 0 // checkWebhook has refused it
+		return relay.Dedupe{} // checkWebhook has refused it
 	}
-	return window
-}
-
-func (l *loaded) webhookSink(name string, d destinationConfig, p parts) (relay.Sink, error) {
-	c := d.Webhook.sink(d.Width)
-	c.Timeout = l.longestTimeout(name)
-	sink, err := webhook.New(c, p.log)
-	if err != nil {
-		l.fail(join("destinations", name)+".webhook", "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
-		return nil, &configError{file: l.file, problems: l.problems}
-	}
-	return sink, nil
-}
-
-func (l *loaded) checkWebhook(path string, w *webhookConfig) {
-	if words, found := strings.CutPrefix(errorText(w.sink(0).Validate()), "webhook.url: "); found {
-		l.fail(path+".url", "%s", words)
-	}
-	const least, most = time.Second, 10 * 365 * 24 * time.Hour
-	switch window := w.window(); {
-	case w.Dedupe == "never":
-		l.fail(path+".dedupe", "never comes in a later release; say how long the receiver remembers an Idempotency-Key, such as 24h")
-	case window < least || window > most:
-		l.fail(path+".dedupe", "wants how long the receiver remembers an Idempotency-Key, such as 24h, and at least %s", short(least))
-	}
-}
-
-// checkStated wants it said that messages of a destination without order may overtake each other.
-func (l *loaded) checkStated(path string, r *routeConfig) {
-	if l.config.Destinations[r.To].Webhook != nil && !l.set(path+".ordered") {
-		l.fail(path, "say ordered: false: messages of one aggregateid may overtake each other on their way to a webhook")
-	}
+	return relay.Dedupe{Window: window}
 }

@@ -18,14 +18,14 @@ import (
 func (p *program) configCommand() *cobra.Command {
 	var help strings.Builder
 	help.WriteString("The configuration is one YAML file, " + envConfig + " or -c. These variables win over it:\n")
-	for _, pair := range append(envFields(), [][2]string{
-		{envDatabase, "database.url"},
-		{envDatabaseFile, "database.url_file"},
-		{envBrokers, "a Kafka destination and a route for all messages"},
-		{envTopic, "its topic"},
-	}...) {
-		fmt.Fprintf(&help, "  %-28s %s\n", pair[0], pair[1])
+	list := func(pairs ...[2]string) {
+		for _, pair := range pairs {
+			fmt.Fprintf(&help, "  %-28s %s\n", pair[0], pair[1])
+		}
 	}
+	list(append(envFields(), [2]string{envDatabase, "database.url"}, [2]string{envDatabaseFile, "database.url_file"})...)
+	help.WriteString("Where the file has no destinations and no routes, these make one of each, to Kafka or to a webhook:\n")
+	list(append(envKafka(), envWebhook()...)...)
 	help.WriteString(envFallback + " counts where no other database is given.")
 	cmd := group("config", "Check and show the configuration", help.String())
 	cmd.AddCommand(p.configValidateCommand(), p.configShowCommand())
@@ -110,7 +110,7 @@ func settings(l *loaded, path string, v reflect.Value) []setting {
 	switch {
 	case v.Kind() == reflect.Pointer && !v.IsNil():
 		return settings(l, path, v.Elem())
-	case v.Kind() == reflect.Struct && v.Type() != reflect.TypeFor[Secret]():
+	case v.Kind() == reflect.Struct && !oneValue(v.Type()):
 		return sectionSettings(l, path, v)
 	case v.Kind() == reflect.Map:
 		var out []setting
@@ -131,11 +131,16 @@ func settings(l *loaded, path string, v reflect.Value) []setting {
 	return []setting{{path, shown(v), l.origin(path)}}
 }
 
+// oneValue tells of a struct that is one value to those who read it.
+func oneValue(t reflect.Type) bool {
+	return t == reflect.TypeFor[Secret]() || reflect.PointerTo(t).Implements(reflect.TypeFor[worded]())
+}
+
 func sectionSettings(l *loaded, path string, v reflect.Value) []setting {
 	var out []setting
 	for i := range v.NumField() {
 		key, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("yaml"), ",")
-		if key == "" {
+		if key == "" { // an inlined struct
 			out = append(out, sectionSettings(l, path, v.Field(i))...)
 			continue
 		}

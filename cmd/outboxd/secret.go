@@ -52,6 +52,28 @@ func (s secretSource) given() int {
 	return n
 }
 
+// key is the key that gives the secret, which has that one without _file or _env.
+func (s secretSource) key(name string) string {
+	switch {
+	case s.file != "":
+		return name + "_file"
+	case s.env != "":
+		return name + "_env"
+	}
+	return name
+}
+
+// source reads the secret whenever it is asked, so that a file can be replaced; it is nil where none is given.
+func (s secretSource) source(env lookup) func() (string, error) {
+	if s.given() == 0 {
+		return nil
+	}
+	return func() (string, error) {
+		secret, err := s.read(env)
+		return secret.Reveal(), err
+	}
+}
+
 // read returns the secret, without the line end that editors and `echo` put behind it. Its errors name the source, never
 // what it holds.
 func (s secretSource) read(lookup func(string) (string, bool)) (Secret, error) {

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/outboxd/outboxd/relay/sink/webhook"
+)
+
+// checkWebhook finds what is ours to know of a webhook destination; webhook.Config.Validate finds the rest.
+func (l *loaded) checkWebhook(destination string, d destinationConfig) {
+	path, w := destination+".webhook", d.Webhook
+	l.checkDedupe(path, w)
+	l.checkSecrets(path, w)
+	l.checkOutcomes(path+".outcomes", w.Outcomes)
+	l.between(path+".connect_timeout", w.ConnectTimeout, 10*time.Millisecond, time.Hour)
+	l.oneOf(path+".key_format", w.KeyFormat, webhook.KeyBare, webhook.KeySFString)
+	l.oneOf(path+".format", w.Format, webhook.FormatPlain, webhook.FormatCloudEvents)
+	l.oneOf(path+".on_gone", w.OnGone, "retry", "pause")
+	l.failEach(path, "webhook.", w.sink(standIn).Validate())
+	if w.sources()["bearer"].given() > 0 || w.Basic != nil || w.OAuth2 != nil {
+		l.warnShown(path+".url", w.URL)
+	}
+	if w.OAuth2 != nil {
+		l.warnShown(path+".oauth2.token_url", w.OAuth2.TokenURL)
+	}
+}
+
+// standIn is a Source of what the file itself holds; a secret in another file or a variable is not read before the start.
+func standIn(s secretSource) webhook.Source {
+	switch {
+	case s.given() == 0:
+		return nil
+	case !s.value.IsZero():
+		return func() (string, error) { return s.value.Reveal(), nil }
+	}
+	return func() (string, error) { return "", errors.New("not read yet") }
+}
+
+func (l *loaded) checkDedupe(path string, w *webhookConfig) {
+	const least, most = time.Second, 10 * 365 * 24 * time.Hour
+	d := w.dedupe()
+	switch {
+	case !d.Never && (d.Window < least || d.Window > most):
+		l.fail(path+".dedupe", "wants %s", w.Dedupe.wants())
+	case d.Never && w.RemembersFailures:
+		l.warn(path+".remembers_failures", "a receiver that remembers no key cannot repeat a failure; one of this and dedupe is wrong")
+	}
+}
+
+// checkSecrets wants each secret in exactly one way, and one way of authentication at most.
+func (l *loaded) checkSecrets(path string, w *webhookConfig) {
+	sources := w.sources()
+	for _, key := range slices.Sorted(maps.Keys(sources)) {
+		l.checkSource(path+"."+key, sources[key], w.Basic != nil && key == "basic.password" || key == "oauth2.client_secret")
+	}
+	for name, value := range w.Headers {
+		if value.IsZero() {
+			l.fail(join(path+".headers", name), "is empty; give it a value, or take it out")
+		}
+		if _, twice := w.HeadersFile[name]; twice {
+			l.fail(join(path+".headers_file", name), "is under headers, too; keep one of them")
+		}
+	}
+	for name, file := range w.HeadersFile {
+		if file == "" {
+			l.fail(join(path+".headers_file", name), "wants the name of a file")
+		}
+	}
+	for i, secret := range w.Secrets {
+		if secret.IsZero() && w.sources()["secrets"].given() > 0 {
+			l.fail(fmt.Sprintf("%s.secrets[%d]", path, i), "is empty; give it a value, or take it out")
+		}
+	}
+}
+
+// checkSource wants a secret in exactly one way; one that is not needed can be left out.
+func (l *loaded) checkSource(path string, s secretSource, needed bool) {
+	empty := false
+	for suffix, there := range map[string]bool{"": !s.value.IsZero(), "_file": s.file != "", "_env": s.env != ""} {
+		if l.set(path+suffix) && !there && !l.decoder.broken[path+suffix] {
+			l.fail(path+suffix, "is empty; give it a value, or take it out")
+			empty = true
+		}
+	}
+	if given := s.given(); given > 1 || given == 0 && needed && !empty {
+		section, key := cut(path)
+		l.fail(section, "give exactly one of %s, %s_file and %s_env", key, key, key)
+	}
+}
+
+// checkOutcomes checks the statuses, and what is said of each.
+func (l *loaded) checkOutcomes(path string, outcomes map[string]outcomeConfig) {
+	status := regexp.MustCompile(`^[2-5]([0-9][0-9]|xx)$`)
+	for _, key := range slices.Sorted(maps.Keys(outcomes)) {
+		o, here := outcomes[key], join(path, key)
+		if !status.MatchString(key) {
+			l.fail(here, "wants a status, such as 404, or a class of them, such as 5xx")
+		}
+		word := slices.Contains([]string{"done", "retry", "fail", "unknown"}, o.Kind)
+		if !word && (o.Kind != "" || o.Retry < 1) {
+			l.fail(here, "wants done, retry, fail, unknown, or {retry: 5} for a failure at the fifth attempt")
+		}
+	}
+}
