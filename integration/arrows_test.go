@@ -34,7 +34,7 @@ var arrows = []arrow{
 		},
 	},
 	{folder: "relay/sink/stdout", ours: []string{"outbox", "relay"}},
-	{folder: "relay/sink/webhook", ours: []string{"outbox", "relay"}},
+	{folder: "relay/sink/webhook", ours: []string{"outbox", "relay"}, others: []string{"golang.org/x/oauth2"}},
 	{
 		folder: "dialect", ours: []string{"relay", "sql"}, // an engine brings its own driver
 		others: []string{"github.com/jmoiron/sqlx"},

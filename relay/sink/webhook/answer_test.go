@@ -63,6 +63,7 @@ func TestStatuses(t *testing.T) {
 		if !named {
 			w.Err = got.Err
 		}
+		w.Status = status
 		if got != w || w.Kind != relay.KindDone && !strings.HasPrefix(got.Err, fmt.Sprintf("HTTP %d", status)) {
 			t.Errorf("status %d: %+v, want %+v", status, got, w)
 		}
@@ -107,6 +108,7 @@ func TestWhatIsKept(t *testing.T) {
 				w.WriteHeader(c.status)
 				_, _ = io.WriteString(w, c.body)
 			})
+			c.want.Status = c.status
 			if got := newSink(t, to, nil).Send(t.Context(), newMessage("a")); got != c.want {
 				t.Errorf("%.300v, want %.300v", got, c.want)
 			}

@@ -1,7 +1,6 @@
 package webhook
 
 import (
-	"net/url"
 	"time"
 
 	"github.com/outboxd/outboxd/relay"
@@ -98,9 +97,6 @@ type CloudEvents struct {
 	Subject    bool     // aggregateid is the subject, too
 	Extensions []string // names of a row's headers that go as extensions: [a-z0-9]+
 }
-
-// target reads the URL, which Validate has found good.
-func (c Config) target() (*url.URL, error) { return readURL(c.URL) }
 
 func (c Config) withDefaults() Config {
 	if c.Width == 0 {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -11,11 +12,11 @@ import (
 	"github.com/outboxd/outboxd/relay"
 )
 
-// Names of the headers that are ours.
+// Names of headers that are ours.
 const (
-	headerKey           = "Idempotency-Key"
 	headerContentType   = "Content-Type"
 	headerTraceparent   = "traceparent"
+	headerTracestate    = "tracestate"
 	headerAttempt       = "Outbox-Attempt"
 	headerType          = "Outbox-Type"
 	headerSchemaVersion = "Outbox-Schema-Version"
@@ -25,24 +26,59 @@ const (
 // maxWarned bounds how many types a headers remembers to have warned of.
 const maxWarned = 1000
 
-// headers makes the headers of requests, and warns once of each type whose rows have a header that is ours to set.
+// headers makes the headers of requests, all but credentials, and warns once of each type whose rows have a header that is
+// ours to set.
 type headers struct {
-	userAgent string
-	log       *slog.Logger
-	mu        sync.Mutex
-	warned    map[string]bool // by type
+	cfg    Config
+	log    *slog.Logger
+	mu     sync.Mutex
+	warned map[string]bool // by type
 }
 
-func newHeaders(userAgent string, log *slog.Logger) *headers {
-	return &headers{userAgent: userAgent, log: log, warned: map[string]bool{}}
+func newHeaders(cfg Config, log *slog.Logger) *headers {
+	return &headers{cfg: cfg, log: log, warned: map[string]bool{}}
 }
 
 // of gives the headers of m: ours, and the row's; net/http writes them sorted by name. Every send of a life has the same
-// ones, but for the attempt. The error names a header that HTTP cannot carry, which no later send can change.
+// ones, but for the attempt. The error names what HTTP cannot carry, which no later send can change.
 func (h *headers) of(m *relay.Message) (http.Header, error) {
+	ours := h.ours(m)
+	if h.cfg.Format == FormatCloudEvents {
+		if isStructured(m.ContentType) {
+			return nil, fmt.Errorf("content_type %s would make the payload the event itself; send it with format: plain", structuredType)
+		}
+		ours = append(ours, h.cfg.CloudEvents.attributes(m)...)
+	}
+	out := make(http.Header, len(ours)+len(m.Headers))
+	for _, header := range ours {
+		if err := add(out, header); err != nil {
+			return nil, err
+		}
+	}
+	for _, row := range m.Headers {
+		if h.cfg.isOurs(row.Name) {
+			h.warn(m.Type, row.Name)
+			continue
+		}
+		if !h.allows(row.Name) {
+			continue
+		}
+		if err := add(out, row); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// ours are the headers that every request has.
+func (h *headers) ours(m *relay.Message) []relay.Header {
+	key := m.WireKey
+	if h.cfg.KeyFormat == KeySFString {
+		key = sfString(key)
+	}
 	ours := []relay.Header{
-		{Name: headerUserAgent, Value: h.userAgent},
-		{Name: headerKey, Value: m.WireKey},
+		{Name: headerUserAgent, Value: h.cfg.UserAgent},
+		{Name: h.cfg.KeyHeader, Value: key},
 		{Name: headerAttempt, Value: strconv.Itoa(m.Attempt())},
 		{Name: headerType, Value: m.Type},
 		{Name: headerSchemaVersion, Value: strconv.Itoa(m.SchemaVersion)},
@@ -53,22 +89,16 @@ func (h *headers) of(m *relay.Message) (http.Header, error) {
 	if relay.IsTraceparent(m.Traceparent) {
 		ours = append(ours, relay.Header{Name: headerTraceparent, Value: m.Traceparent})
 	}
-	out := make(http.Header, len(ours)+len(m.Headers))
-	for _, header := range ours {
-		if err := add(out, header); err != nil {
-			return nil, err
-		}
+	return ours
+}
+
+// allows tells whether a row's header is sent as it is: where there is a list it is on it, and what goes as an extension of
+// an event does not go twice. The trace goes on with its traceparent.
+func (h *headers) allows(name string) bool {
+	if h.cfg.Format == FormatCloudEvents && containsFold(h.cfg.CloudEvents.Extensions, name) {
+		return false
 	}
-	for _, row := range m.Headers {
-		if isReserved(row.Name) {
-			h.warn(m.Type, row.Name)
-			continue
-		}
-		if err := add(out, row); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
+	return h.cfg.AllowHeaders == nil || strings.EqualFold(name, headerTracestate) || containsFold(h.cfg.AllowHeaders, name)
 }
 
 func (h *headers) warn(kind, name string) {
@@ -82,61 +112,34 @@ func (h *headers) warn(kind, name string) {
 		"type", kind, "header", name)
 }
 
-// add adds a header, if HTTP can carry it.
-func add(to http.Header, header relay.Header) error {
-	if !isToken(header.Name) {
-		return fmt.Errorf("header %.80q has a name that HTTP does not take; use letters, digits and hyphens", header.Name)
-	}
-	value, ok := encoded(header.Value)
-	if !ok {
-		return fmt.Errorf("header %s has a control character, such as a line break, in its value", header.Name)
-	}
-	to.Add(header.Name, value)
-	return nil
-}
-
-// encoded percent-encodes what is not ASCII. Control characters, which could begin another header, are not ok.
-func encoded(value string) (_ string, ok bool) {
-	var b strings.Builder
-	for i := range len(value) {
-		switch c := value[i]; {
-		case c < 0x20 || c == 0x7f:
-			return "", false
-		case c >= 0x80:
-			fmt.Fprintf(&b, "%%%02X", c)
-		default:
-			b.WriteByte(c)
-		}
-	}
-	return b.String(), true
-}
-
-// isToken tells whether a name is a token of RFC 9110, 5.6.2.
-func isToken(name string) bool {
-	for i := range len(name) {
-		c := name[i]
-		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
-		if !letter && !strings.ContainsRune("!#$%&'*+-.^_`|~", rune(c)) {
-			return false
-		}
-	}
-	return name != ""
-}
-
-// isReserved tells whether a header of that name is ours, a standard's that we follow, or the connection's own, in
-// whatever case.
-func isReserved(name string) bool {
+// isOurs tells whether a header of that name, in whatever case, is none that a row may set: the relay's own, a
+// standard's that it follows, the connection's, a credential, or one that the configuration sets.
+func (c Config) isOurs(name string) bool {
 	lower := strings.ToLower(name)
 	switch lower {
-	case "idempotency-key", "content-type", "traceparent", "user-agent",
-		"host", "content-length", "transfer-encoding", "connection", "keep-alive", "te", "trailer", "upgrade", "expect",
-		"authorization", "cookie":
+	case "idempotency-key", "authorization", "cookie", strings.ToLower(c.KeyHeader):
 		return true
 	}
-	for _, prefix := range []string{"ce-", "ce_", "cloudevents", "webhook-", "outbox-", "nats-", "proxy-"} {
-		if strings.HasPrefix(lower, prefix) {
+	for static := range c.Headers {
+		if strings.EqualFold(static, name) {
 			return true
 		}
 	}
-	return false
+	return isFixed(lower) || strings.HasPrefix(lower, "nats-")
+}
+
+// isFixed tells whether a header, its name in lower case, is one that not even the configuration may set.
+func isFixed(lower string) bool {
+	switch lower {
+	case "content-type", "traceparent", "user-agent",
+		"host", "content-length", "transfer-encoding", "connection", "keep-alive", "te", "trailer", "upgrade", "expect":
+		return true
+	}
+	return slices.ContainsFunc([]string{"ce-", "ce_", "cloudevents", "webhook-", "outbox-", "proxy-"}, func(prefix string) bool {
+		return strings.HasPrefix(lower, prefix)
+	})
+}
+
+func containsFold(names []string, name string) bool {
+	return slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) })
 }

@@ -48,7 +48,7 @@ func TestRequest(t *testing.T) {
 func TestReservedNames(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	h := newHeaders("outboxd", slog.New(slog.NewTextHandler(&log, nil)))
+	h := newHeaders(Config{}.withDefaults(), slog.New(slog.NewTextHandler(&log, nil)))
 	plain, err := h.of(newMessage("a"))
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +105,7 @@ func TestTraceparent(t *testing.T) {
 	} {
 		m := newMessage("a")
 		m.Traceparent = text
-		h, err := newHeaders("outboxd", slog.New(slog.DiscardHandler)).of(m)
+		h, err := newHeaders(Config{}.withDefaults(), slog.New(slog.DiscardHandler)).of(m)
 		if err != nil || (h.Get(headerTraceparent) != "") != want {
 			t.Errorf("%q: %v, %v", text, h, err)
 		}

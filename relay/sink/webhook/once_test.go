@@ -81,7 +81,7 @@ func TestIdleConnectionClosed(t *testing.T) {
 	}
 	requests, _, _ := w.seen()
 	for _, r := range requests {
-		came[r.Header.Get(headerKey)]++
+		came[r.Header.Get(defaultKeyHeader)]++
 	}
 	for id, o := range outcomes {
 		switch {

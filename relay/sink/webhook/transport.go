@@ -7,14 +7,11 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptrace"
 	"net/url"
-	"sync/atomic"
 	"time"
 )
 
 const (
-	connectTimeout  = 10 * time.Second // address, connection and TLS handshake
 	idleTimeout     = 30 * time.Second // below what most servers and NATs keep an idle connection for
 	maxHeaderBytes  = 64 << 10         // of an answer
 	keepAlivePeriod = 15 * time.Second
@@ -22,15 +19,14 @@ const (
 
 // newTransport makes the connections of one destination. Nothing of it comes from the environment: no proxy. An answer is
 // not decompressed. HTTP/1.1 only: a connection then carries one request at a time, so that what was written of it is known.
-func newTransport(width int) *http.Transport {
+func newTransport(d *dialer, width int, fresh bool) *http.Transport {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
-	dialer := &net.Dialer{Timeout: connectTimeout, KeepAlive: keepAlivePeriod}
-	secure := &tls.Dialer{NetDialer: dialer, Config: &tls.Config{MinVersion: tls.VersionTLS12}}
 	return &http.Transport{
-		DialContext:            counting(dialer.DialContext),
-		DialTLSContext:         counting(secure.DialContext),
+		DialContext:            counting(d.dial),
+		DialTLSContext:         counting(d.dialTLS),
 		DisableCompression:     true,
+		DisableKeepAlives:      fresh,
 		MaxIdleConnsPerHost:    width,
 		IdleConnTimeout:        idleTimeout,
 		MaxResponseHeaderBytes: maxHeaderBytes,
@@ -49,53 +45,72 @@ func newRequest(ctx context.Context, to *url.URL, headers http.Header, payload [
 	return req.WithContext(ctx)
 }
 
-type dial = func(ctx context.Context, network, address string) (net.Conn, error)
+// dialer makes connections.
+type dialer struct {
+	net     net.Dialer
+	tls     *tls.Config
+	timeout time.Duration // of address, connection and handshake together
+}
 
-// counting makes connections that count what is written of requests. It sits above TLS, whose handshake is no request.
-func counting(d dial) dial {
-	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		c, err := d(ctx, network, address)
+func newDialer(cfg Config, secure *tls.Config) *dialer {
+	d := &dialer{net: net.Dialer{KeepAlive: keepAlivePeriod}, tls: secure, timeout: cfg.ConnectTimeout}
+	if cfg.PublicOnly {
+		d.net.Control = newEgress().control
+	}
+	return d
+}
+
+// tokenDialer makes the dialer to a token server, under the same rules. The name that the receiver's certificate has to
+// have is not that of another host.
+func (d *dialer) tokenDialer(cfg Config) *dialer {
+	receiver, _ := readURL(cfg.URL)
+	server, _ := readURL(cfg.OAuth2.TokenURL)
+	if receiver.Hostname() == server.Hostname() {
+		return d
+	}
+	other := *d
+	other.tls = d.tls.Clone()
+	other.tls.ServerName = ""
+	return &other
+}
+
+func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, d.timeout)
+	defer cancel()
+	return d.net.DialContext(ctx, network, address)
+}
+
+func (d *dialer) dialTLS(ctx context.Context, network, address string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, d.timeout)
+	defer cancel()
+	raw, err := d.net.DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	return d.handshake(ctx, raw, address)
+}
+
+// handshake makes a connection a secure one, or closes it.
+func (d *dialer) handshake(ctx context.Context, raw net.Conn, address string) (*tls.Conn, error) {
+	config := d.tls
+	if config.ServerName == "" {
+		host, _, err := net.SplitHostPort(address)
 		if err != nil {
-			return nil, unconnected{err}
+			_ = raw.Close()
+			return nil, err
 		}
-		return &conn{Conn: c}, nil
+		config = config.Clone()
+		config.ServerName = host
 	}
-}
-
-// unconnected says that there was no connection to send on.
-type unconnected struct{ error }
-
-func (u unconnected) Unwrap() error { return u.error }
-
-// conn counts the writes of which something went out.
-type conn struct {
-	net.Conn
-	writes atomic.Int64
-}
-
-func (c *conn) Write(b []byte) (int, error) {
-	n, err := c.Conn.Write(b)
-	if n > 0 {
-		c.writes.Add(1)
+	secure := tls.Client(raw, config)
+	if err := secure.HandshakeContext(ctx); err != nil {
+		_ = raw.Close()
+		return nil, insecure{err}
 	}
-	return n, err
+	return secure, nil
 }
 
-// progress is what is known of one request.
-type progress struct {
-	conn   *conn // nil: it never had one
-	before int64 // what was written to it for other requests
-}
+// insecure says that there was a connection, but no TLS on it.
+type insecure struct{ error }
 
-// watch makes a context in which a request reports its connection.
-func (p *progress) watch(ctx context.Context) context.Context {
-	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
-		if c, ok := info.Conn.(*conn); ok {
-			p.conn, p.before = c, c.writes.Load()
-		}
-	}})
-}
-
-// wrote tells whether any byte of the request went out. It is asked after RoundTrip returned an error, which waits until
-// nothing writes any more.
-func (p *progress) wrote() bool { return p.conn != nil && p.conn.writes.Load() > p.before }
+func (i insecure) Unwrap() error { return i.error }

@@ -4,6 +4,7 @@ package webhook
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -19,29 +20,50 @@ const maxAnswerBytes = 64 << 10
 
 // Sink is one URL as a destination. Safe for concurrent use.
 type Sink struct {
-	url       *url.URL
-	timeout   time.Duration
-	log       *slog.Logger
-	headers   *headers
-	transport *http.Transport // asked directly: http.Client would add redirects and cookies
+	url         *url.URL
+	timeout     time.Duration
+	log         *slog.Logger
+	headers     *headers
+	credentials *credentials
+	rules       rules
+	result      string // a JSON pointer, or ""
+	dialer      *dialer
+	transport   *http.Transport // asked directly: http.Client would add redirects and cookies
+	end         func()          // of all that goes on between sends
 }
 
 var _ relay.Sink = (*Sink)(nil)
 
-// New checks cfg and makes a Sink. It connects to nothing.
+// New checks cfg, reads its secrets and files, and makes a Sink. It connects to nothing. Its errors are as Validate's.
 func New(cfg Config, log *slog.Logger) (*Sink, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	to, err := cfg.target()
+	to, err := readURL(cfg.URL)
 	if err != nil {
 		return nil, err
 	}
-	return &Sink{
-		url: to, timeout: cfg.Timeout, log: log, headers: newHeaders(cfg.UserAgent, log),
-		transport: newTransport(cfg.Width),
-	}, nil
+	secure, err := cfg.TLS.config()
+	if err != nil {
+		return nil, err
+	}
+	life, end := context.WithCancel(context.Background())
+	d := newDialer(cfg, secure)
+	s := &Sink{
+		url: to, timeout: cfg.Timeout, log: log, headers: newHeaders(cfg, log),
+		credentials: &credentials{headers: cfg.Headers, bearer: cfg.Bearer, basic: cfg.Basic, signing: cfg.Secrets},
+		rules:       rules{cfg.Outcomes, cfg.RemembersFailures, cfg.OnGonePause},
+		result:      cfg.Result, dialer: d, transport: newTransport(d, cfg.Width, cfg.FreshConnections), end: end,
+	}
+	if cfg.OAuth2 != nil {
+		s.credentials.tokens = newTokens(life, cfg, d)
+	}
+	if errs := s.credentials.check(); len(errs) > 0 {
+		end()
+		return nil, errors.Join(errs...)
+	}
+	return s, nil
 }
 
 // Send makes one POST of m and waits for its answer. One send is one request on the wire at most: nothing is followed and
@@ -49,26 +71,48 @@ func New(cfg Config, log *slog.Logger) (*Sink, error) {
 func (s *Sink) Send(ctx context.Context, m *relay.Message) relay.Outcome {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	headers, err := s.headers.of(m)
+	header, err := s.headers.of(m)
 	if err != nil {
 		return relay.Fail(relay.Rejected, classInvalid, err.Error())
 	}
-	p := &progress{}
-	resp, err := s.transport.RoundTrip(newRequest(p.watch(ctx), s.url, headers, m.Payload))
+	known := &secrets{}
+	used, err := s.credentials.add(ctx, header, m, known)
+	if why, ok := errors.AsType[*unproven](err); ok {
+		return known.mask(relay.Unsent(why.class, why.words))
+	}
+	p := &progress{startBy: m.StartBy}
+	resp, err := s.transport.RoundTrip(newRequest(p.watch(ctx), s.url, header, m.Payload))
 	if err != nil {
-		return faultRule(err, p.wrote())
+		return known.mask(faultRule(err, p))
 	}
 	defer resp.Body.Close()
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswerBytes)) // what was read of it serves, too
-	o := judge(resp.StatusCode, resp.Header, body, time.Now())
+	if resp.StatusCode == http.StatusUnauthorized {
+		s.credentials.rejected(used)
+	}
+	o := s.judge(answer{resp.StatusCode, resp.Header, read(resp, known)}, time.Now())
 	if o.Kind == relay.KindRetry && o.RetryAfter == 0 && resp.Header.Get(headerRetryAfter) != "" {
 		s.log.Debug("a Retry-After that asks for no time to come is ignored", "status", resp.StatusCode)
 	}
-	return o
+	return known.mask(o)
+}
+
+// read gives the start of an answer's body: what came of it serves, whatever the rest did. Where it goes on, the end of
+// what was read may be half a secret, and is left out.
+func read(resp *http.Response, known *secrets) []byte {
+	if resp.StatusCode == http.StatusSwitchingProtocols {
+		return nil // what follows is another protocol, and has no end
+	}
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswerBytes))
+	if len(body) == maxAnswerBytes {
+		body = body[:len(body)-min(len(body), known.longest())]
+	}
+	return body
 }
 
 // Close gives the idle connections back. A send that was given up ends by its own deadline.
 func (s *Sink) Close(context.Context) error {
+	s.end()
 	s.transport.CloseIdleConnections()
+	s.credentials.close()
 	return nil
 }
