@@ -122,12 +122,12 @@ func (r *Receiver) receive(w http.ResponseWriter, req *http.Request, v *visit) a
 		v.verdict = NoEffect
 		return b.spoilt()
 	}
-	return r.once(req, b, v, sha256.Sum256(body))
+	return r.once(b, v, sha256.Sum256(body))
 }
 
 // once does the work once for each key. Here it is a number; where the work is a change in a database, the key is written
 // in the transaction of that change.
-func (r *Receiver) once(req *http.Request, b Behaviour, v *visit, body [sha256.Size]byte) answer {
+func (r *Receiver) once(b Behaviour, v *visit, body [sha256.Size]byte) answer {
 	seen, first, verdict := r.keys.begin(v.key, v.kind, body)
 	switch v.verdict = verdict; verdict {
 	case Running:
@@ -137,9 +137,10 @@ func (r *Receiver) once(req *http.Request, b Behaviour, v *visit, body [sha256.S
 	case Repeat:
 		first.repeat = true
 		return b.delivered(first)
+	default: // Effect
+		r.wait(nil, time.After(b.Latency)) // a sender that leaves does not stop the work
+		return b.delivered(r.keys.finish(seen, cmp.Or(b.Status, http.StatusOK)))
 	}
-	r.wait(nil, time.After(b.Latency)) // a sender that leaves does not stop the work
-	return b.delivered(r.keys.finish(seen, cmp.Or(b.Status, http.StatusOK)))
 }
 
 // behaviour says how the next request is treated.

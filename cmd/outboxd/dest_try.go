@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/outboxd/outboxd/relay"
+	"github.com/outboxd/outboxd/relay/sink/kafka"
+)
+
+const (
+	exitDestination = 7           // a destination cannot be reached, or not as it is configured
+	destinationTest = time.Minute // how long a test may take
+)
+
+func (p *program) destTestCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "test NAME", Short: "Try address, connection, TLS and login of a destination, and send nothing", Args: exactArgs(1, "the name of one destination"),
+		Long: "test tells each step in a line: ok, or failed and what to do about it. A webhook gets an OPTIONS request and never a\n" +
+			"POST, a Kafka cluster no record. It needs no database. Exit 0 if all is well, 7 if a step failed.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			l, err := p.load()
+			if err != nil {
+				return err
+			}
+			d, err := l.config.destination(args[0])
+			if err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), destinationTest)
+			defer cancel()
+			s := &steps{p: p}
+			if err := l.testDestination(ctx, args[0], d, p, s.told); err != nil {
+				return err
+			}
+			if s.failed > 0 {
+				return failf(exitDestination, "destination %s: %d of %d steps failed", args[0], s.failed, s.all)
+			}
+			return nil
+		},
+	}
+}
+
+// tester is a sink that can try its destination without sending a message.
+type tester interface {
+	Test(ctx context.Context, told func(step, words string, err error))
+}
+
+// testDestination tries a destination. An error is a mistake of the configuration.
+func (l *loaded) testDestination(ctx context.Context, name string, d destinationConfig, p *program, told func(step, words string, err error)) error {
+	if d.Kafka != nil {
+		c := d.Kafka.sink()
+		if s := d.Kafka.SASL; s != nil {
+			password, err := s.source().read(p.env)
+			if err != nil {
+				return failf(exitConfiguration, "destination %s: password: %w", name, err)
+			}
+			c.SASL.Password = password.Reveal()
+		}
+		kafka.Test(ctx, c, told)
+		return nil
+	}
+	made, err := l.destination(name, d, parts{p.env, io.Discard, slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return err
+	}
+	sink, ok := made.Sink.(tester)
+	if !ok {
+		told("standard output", "there is nothing to test", nil)
+		return nil
+	}
+	sink.Test(ctx, told)
+	return closeSinks(relay.Config{Destinations: []relay.Destination{made}})
+}
