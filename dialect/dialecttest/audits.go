@@ -47,8 +47,8 @@ func answers() map[string]lines {
 		"failures": {"routing_key type reason error_class messages first_failed_at last_failed_at sample_id sample_error", []string{
 			"orders paid rejected http_4xx 2 10m0s 0s 8 422",
 		}},
-		"attempts": {"message_id life attempt started_at duration_s relay outcome error_class error state reason", []string{
-			"c 0 1 0s 1 r1 fail http_4xx 400 failed rejected",
+		"attempts": {"message_id life attempt started_at duration_s relay outcome status error_class error state reason", []string{
+			"c 0 1 0s 1 r1 fail 400 http_4xx 400 failed rejected",
 		}},
 		"in_flight": {"relay lease_id claimed_at claimed_before_s renewed_at renewed_before_s length_s claimed in_flight routing_keys", []string{
 			"r1 6 5m0s 5m0s 5m0s 5m0s 30 3 1 orders",
@@ -83,7 +83,7 @@ func testAudits(t *testing.T, b Backend) {
 			t.Errorf("%s: %s\n%s\nwant %s\n%s", name, got.columns, strings.Join(got.rows, "\n"), want.columns, strings.Join(want.rows, "\n"))
 		}
 	}
-	if rows := tell(t, b, db, dialect.AuditOfOne, ID("4")).rows; !slices.Equal(rows, []string{"4 0 1 0s 1.5 r1 retry http_5xx 503 pending -", "4 1 1 0s 2 r2 lapse - - pending -"}) {
+	if rows := tell(t, b, db, dialect.AuditOfOne, ID("4")).rows; !slices.Equal(rows, []string{"4 0 1 0s 1.5 r1 retry 503 http_5xx 503 pending -", "4 1 1 0s 2 r2 lapse - - - pending -"}) {
 		t.Errorf("attempts of 4: %q", rows)
 	}
 	if rows := tell(t, b, db, dialect.AuditOfOne, ID("1")).rows; len(rows) != 0 {

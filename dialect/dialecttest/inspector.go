@@ -53,7 +53,7 @@ func testGet(t *testing.T, _ Backend, db DB) {
 		t.Errorf("created_at is %v", m.CreatedAt)
 	}
 	if len(attempts) != 2 || attempts[0].Outcome != "retry" || attempts[0].Duration != dialect.Age(1500*time.Millisecond) ||
-		attempts[1].Life != 1 || attempts[1].Error != nil {
+		attempts[0].Status == nil || *attempts[0].Status != 503 || attempts[1].Status != nil || attempts[1].Life != 1 || attempts[1].Error != nil {
 		t.Errorf("attempts: %+v", attempts)
 	}
 	if m, attempts, err = db.Get(t.Context(), ID("6")); err != nil || m.Relay == nil || *m.Relay != "r1" || m.DueAt != nil || len(attempts) != 0 {

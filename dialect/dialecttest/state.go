@@ -28,10 +28,10 @@ UPDATE outbox SET state = 'failed', due_at = {{never}}, failed_at = {{now "-1h"}
 UPDATE outbox SET state = 'done', due_at = {{never}}, done_at = {{now "0s"}}, result = '3@17', attempts = 1 WHERE id = '{{id "a"}}';
 INSERT INTO outbox_lease (lease_id, relay, claimed_at, renewed_at, length, ids)
   VALUES (6, 'r1', {{now "-5m"}}, {{now "-4m"}}, {{duration "30s"}}, {{held "6" "a"}});
-INSERT INTO outbox_attempt (message_id, life, attempt, relay, started_at, duration, outcome, error_class, error) VALUES
-  ('{{id "4"}}', 0, 1, 'r1', {{now "0s"}}, {{duration "1500ms"}}, 'retry', 'http_5xx', '503'),
-  ('{{id "8"}}', 0, 1, 'r1', {{now "0s"}}, {{duration "1s"}}, 'fail', 'http_4xx', '422'),
-  ('{{id "4"}}', 1, 1, 'r2', {{now "0s"}}, {{duration "2s"}}, 'lapse', NULL, NULL);
+INSERT INTO outbox_attempt (message_id, life, attempt, relay, started_at, duration, outcome, status, error_class, error) VALUES
+  ('{{id "4"}}', 0, 1, 'r1', {{now "0s"}}, {{duration "1500ms"}}, 'retry', 503, 'http_5xx', '503'),
+  ('{{id "8"}}', 0, 1, 'r1', {{now "0s"}}, {{duration "1s"}}, 'fail', 422, 'http_4xx', '422'),
+  ('{{id "4"}}', 1, 1, 'r2', {{now "0s"}}, {{duration "2s"}}, 'lapse', NULL, NULL, NULL);
 INSERT INTO outbox_relay (name, host, version, config_hash, destinations, started_at, seen_at) VALUES
   ('r1', 'h1', '0.1.0', 'abc', {{array "[\"kafka\",\"audit\"]"}}, {{now "-1h"}}, {{now "-3s"}}),
   ('r2', 'h2', '0.1.0', 'abd', {{array "[]"}}, {{now "0s"}}, {{now "0s"}});
@@ -56,8 +56,8 @@ UPDATE outbox_lease SET ids = {{held "6" "a" "7"}};
 INSERT INTO outbox (type, state, due_at, created_at, done_at)
   SELECT 'mail', 'done', {{never}}, {{plus "done_at" $took}}, done_at FROM outbox WHERE id = '{{id "a"}}';
 {{end}}
-INSERT INTO outbox_attempt (message_id, life, attempt, relay, started_at, duration, outcome, error_class, error)
-  VALUES ('{{id "c"}}', 0, 1, 'r1', {{now "0s"}}, {{duration "1s"}}, 'fail', 'http_4xx', '400');
+INSERT INTO outbox_attempt (message_id, life, attempt, relay, started_at, duration, outcome, status, error_class, error)
+  VALUES ('{{id "c"}}', 0, 1, 'r1', {{now "0s"}}, {{duration "1s"}}, 'fail', 400, 'http_4xx', '400');
 INSERT INTO outbox_control (kind, name) VALUES ('pause', 'everything');
 INSERT INTO outbox_operation (id, op, filter, actor, note, dry_run, requested_at, applied_at, affected, detail, applier) VALUES
   ('{{id "d"}}', 'replay', '{"state":"failed"}', 'ann', 'fixed', false, {{now "-20m"}}, {{now "-15m"}}, 3, '{"skipped":{"locked":1}}', 'r1'),

@@ -96,6 +96,9 @@ func TestPlans(t *testing.T) {
 // the few rows that a UNION put together.
 func planFaults(name string, plan []planStep) (faults []string) {
 	for _, step := range plan {
+		if step.kind == "INSERT" {
+			continue // MySQL lists the table that is written, as if it read all of it.
+		}
 		if slices.Contains([]string{"o", "outbox"}, step.table) && slices.Contains([]string{"ALL", "index"}, step.access) {
 			faults = append(faults, "a scan of all messages")
 		}

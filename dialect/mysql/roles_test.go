@@ -108,7 +108,11 @@ func TestRoles(t *testing.T) {
 		{"relay", "UPDATE outbox SET due_at = UTC_TIMESTAMP(6), lease_id = 1", ok},
 		{"relay", "UPDATE outbox SET id = 'two'", denied},
 		{"relay", "UPDATE outbox SET headers = '{}'", denied},
-		{"relay", "INSERT INTO outbox (type) VALUES ('a')", denied},
+		{"relay", "INSERT INTO outbox (aggregatetype, aggregateid, type, payload, traceparent) VALUES ('o', '1', 'a', 'p', '00')", ok},
+		{"relay", "INSERT INTO outbox (type, id) VALUES ('a', 'three')", denied},
+		{"relay", "INSERT INTO outbox (type, state) VALUES ('a', 'pending')", denied},
+		{"relay", "INSERT INTO outbox (type, due_at) VALUES ('a', UTC_TIMESTAMP(6))", denied},
+		{"relay", "INSERT INTO outbox (type, headers) VALUES ('a', '{}')", denied},
 		{"relay", "SELECT * FROM outbox FOR UPDATE SKIP LOCKED", ok},
 		{"relay", "INSERT INTO outbox_version (version, admits) VALUES (9, 9)", denied},
 		{"relay", "CREATE TABLE mine (id integer)", denied},
@@ -164,6 +168,7 @@ func TestRightsOfRoles(t *testing.T) {
 		{"relay", "REVOKE INSERT ON outbox_lease FROM outbox_relay", dialect.ErrRights, "may not INSERT on table outbox_lease: GRANT outbox_relay TO it"},
 		{"relay", "REVOKE DELETE ON outbox_relay FROM outbox_relay", dialect.ErrRights, "may not DELETE on table outbox_relay"},
 		{"relay", "REVOKE UPDATE (result) ON outbox FROM outbox_relay", dialect.ErrRights, "UPDATE (result) on table outbox"},
+		{"relay", "REVOKE INSERT (payload, traceparent) ON outbox FROM outbox_relay", dialect.ErrRights, "may not INSERT (aggregatetype, aggregateid, type, payload, traceparent) on table outbox"},
 	}
 	onBoth(t, func(t *testing.T, s testServer) {
 		for _, c := range cases {

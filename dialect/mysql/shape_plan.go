@@ -11,7 +11,7 @@ import (
 )
 
 // planStep is what a row of EXPLAIN says of one table.
-type planStep struct{ table, access, index, extra string }
+type planStep struct{ kind, table, access, index, extra string }
 
 // checkPlan refuses a claim that would sort: InnoDB locks every row that it reads, so the first relay would lock all that
 // is due, and a second one would get nothing.
@@ -47,7 +47,7 @@ func explain(ctx context.Context, q sqlx.QueryerContext, query string, args ...a
 			}
 			return fmt.Sprintf("%s", row[column])
 		}
-		plan = append(plan, planStep{table: text("table"), access: text("type"), index: text("key"), extra: text("Extra")})
+		plan = append(plan, planStep{kind: text("select_type"), table: text("table"), access: text("type"), index: text("key"), extra: text("Extra")})
 	}
 	return plan, rows.Err()
 }

@@ -12,8 +12,11 @@ import (
 	"github.com/outboxd/outboxd/dialect"
 )
 
+// inserted are the columns of a message that tells of another one.
+const inserted = "aggregatetype, aggregateid, type, payload, traceparent"
+
 // rights are what a relay does with each table, and the key that it finds a row by. UPDATE of some is asked for column
-// by column.
+// by column, and INSERT of messages for those that it writes.
 func rights() map[string][]string {
 	all := []string{"SELECT", "INSERT", "UPDATE", "DELETE"}
 	return map[string][]string{
@@ -44,6 +47,15 @@ func written() map[string][]string {
 // table of the server tells what all roles of a user add up to, but EXPLAIN asks for the rights of a statement, and runs
 // nothing.
 func (d *DB) checkRights(ctx context.Context, q sqlx.QueryerContext) error {
+	for _, check := range []func(context.Context, sqlx.QueryerContext) error{d.checkTableRights, d.checkUpdateRights, d.checkInsertRights} {
+		if err := check(ctx, q); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *DB) checkTableRights(ctx context.Context, q sqlx.QueryerContext) error {
 	for _, table := range slices.Sorted(maps.Keys(rights())) {
 		var missing []string
 		for _, right := range rights()[table] {
@@ -62,6 +74,10 @@ func (d *DB) checkRights(ctx context.Context, q sqlx.QueryerContext) error {
 			return refuseRights(strings.Join(missing, ", "), table)
 		}
 	}
+	return nil
+}
+
+func (d *DB) checkUpdateRights(ctx context.Context, q sqlx.QueryerContext) error {
 	for _, table := range slices.Sorted(maps.Keys(written())) {
 		var missing []string
 		for _, column := range written()[table] {
@@ -81,6 +97,17 @@ func (d *DB) checkRights(ctx context.Context, q sqlx.QueryerContext) error {
 		}
 	}
 	return nil
+}
+
+func (d *DB) checkInsertRights(ctx context.Context, q sqlx.QueryerContext) error {
+	ok, err := d.may(ctx, q, "INSERT INTO "+placeholder+"outbox ("+inserted+") SELECT "+inserted+" FROM "+placeholder+"outbox WHERE false")
+	if !ok {
+		return refuseRights("INSERT ("+inserted+")", "outbox")
+	}
+	if class, _ := fold(errorCode(err)); err == nil || class == dialect.Missing {
+		return nil // The columns are looked at next.
+	}
+	return fmt.Errorf("rights on outbox: %w", err)
 }
 
 func refuseMissing(table string) error {
