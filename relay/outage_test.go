@@ -116,3 +116,49 @@ func TestBreakerPerKey(t *testing.T) {
 		}
 	})
 }
+
+// TestOutageAfterBadMessages: messages that looked like an outage have taught the breaker to mistrust its eyes. Ten quiet
+// minutes later it trusts them again, and a real outage costs no message more than two attempts and its probes.
+func TestOutageAfterBadMessages(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var away atomic.Bool
+		sink := &recorder{answer: func(_ context.Context, m *relay.Message) relay.Outcome {
+			time.Sleep(5 * time.Millisecond)
+			if m.Type == "bad" || away.Load() {
+				return relay.Retry("http_5xx", "500")
+			}
+			return relay.Done("")
+		}}
+		bad := w.insert(500, "bad")
+		good := w.insert(500, "good")
+		w.start(w.config("a", sink))
+		w.untilAll(2*time.Minute, good, relay.Finished)
+		for end := time.Now().Add(time.Hour); !w.all(bad, relay.Failed); time.Sleep(time.Second) {
+			good = append(good, w.insert(1, "good")...) // beside them the bad ones do not look like an outage for ever
+			if time.Now().After(end) {
+				t.Fatal("the bad messages do not end")
+			}
+		}
+		w.untilAll(time.Minute, good, relay.Finished)
+
+		quiet := time.Now()
+		for time.Since(quiet) < 10*time.Minute+time.Second { // a little work, all of it good
+			w.untilAll(10*time.Second, w.insert(1, "good"), relay.Finished)
+			time.Sleep(10 * time.Second)
+		}
+		away.Store(true)
+		before := sink.all()
+		ids := w.insert(500, "good")
+		time.Sleep(10 * time.Minute)
+		if n := sink.all() - before; n > 60 {
+			t.Errorf("%d sends in an outage of ten minutes", n)
+		}
+		away.Store(false)
+		w.untilAll(2*time.Minute, ids, relay.Finished)
+		for _, id := range ids {
+			if row := w.table.Row(id); row.Attempts > 3 { // the last one is done
+				t.Errorf("%+v", row)
+			}
+		}
+	})
+}
