@@ -76,16 +76,30 @@ func (l *loaded) fail(path, format string, args ...any) {
 	l.problems = append(l.problems, p)
 }
 
-// failEach notes the mistakes that a sink found in its settings, each on a line that begins with a key's path; but not where
-// one is known already.
+// failEach notes the mistakes that a sink found in its settings, each on a line that begins with a key's path and a colon;
+// but not where one is known already, there or below.
 func (l *loaded) failEach(path, prefix string, err error) {
 	for line := range strings.SplitSeq(errorText(err), "\n") {
 		key, words, found := strings.Cut(strings.TrimPrefix(line, prefix), ": ")
-		here := path + "." + key
-		if found && !slices.ContainsFunc(l.problems, func(p problem) bool { return p.path == here }) {
+		here := l.given(path + "." + key)
+		isKnown := func(p problem) bool {
+			below, inside := strings.CutPrefix(p.path, here)
+			return inside && (below == "" || strings.ContainsAny(below[:1], ".["))
+		}
+		if found && !slices.ContainsFunc(l.problems, isKnown) {
 			l.fail(here, "%s", words)
 		}
 	}
+}
+
+// given is the path of the key that gives the value of a path, which may be a secret's.
+func (l *loaded) given(path string) string {
+	for _, suffix := range []string{"", "_file", "_env"} {
+		if l.set(path + suffix) {
+			return path + suffix
+		}
+	}
+	return path
 }
 
 // set tells whether the file or the environment gives a value for the path.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"strings"
 
 	"github.com/outboxd/outboxd/relay"
@@ -47,6 +48,7 @@ func (w *webhookConfig) sink(read func(secretSource) webhook.Source) webhook.Con
 	for name, file := range w.HeadersFile {
 		c.Headers[name] = read(secretSource{file: file})
 	}
+	maps.DeleteFunc(c.Headers, func(_ string, s webhook.Source) bool { return s == nil }) // checkHeaders has refused it
 	for status, o := range w.Outcomes {
 		c.Outcomes[status] = webhook.Rule{Kind: orElse(relay.Kind(o.Kind), relay.KindRetry), Limit: o.Retry}
 	}
@@ -76,16 +78,14 @@ func (l *loaded) webhookSink(name string, p parts) (*webhook.Sink, error) {
 	d, path := l.config.Destinations[name], join("destinations", name)+".webhook"
 	c := d.Webhook.sink(func(s secretSource) webhook.Source { return s.source(p.env) })
 	c.Width, c.Timeout = d.Width, l.longestTimeout(name)
-	before := len(l.problems)
-	if l.readSecrets(path, d.Webhook, p.env); len(l.problems) == before {
-		l.failEach(path, "webhook.", c.Validate())
-	}
-	if len(l.problems) > before {
+	if l.readSecrets(path, d.Webhook, p.env); len(l.problems) > 0 {
 		return nil, &configError{file: l.file, problems: l.problems}
 	}
 	sink, err := webhook.New(c, p.log)
 	if err != nil {
-		l.fail(path, "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
+		if l.failEach(path, "webhook.", err); len(l.problems) == 0 {
+			l.fail(path, "%s", err)
+		}
 		return nil, &configError{file: l.file, problems: l.problems}
 	}
 	return sink, nil

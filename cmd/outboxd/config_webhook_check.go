@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"regexp"
 	"slices"
 	"time"
@@ -16,11 +17,15 @@ func (l *loaded) checkWebhook(destination string, d destinationConfig) {
 	path, w := destination+".webhook", d.Webhook
 	l.checkDedupe(path, w)
 	l.checkSecrets(path, w)
+	l.checkHeaders(path, w)
 	l.checkOutcomes(path+".outcomes", w.Outcomes)
 	l.between(path+".connect_timeout", w.ConnectTimeout, 10*time.Millisecond, time.Hour)
 	l.oneOf(path+".key_format", w.KeyFormat, webhook.KeyBare, webhook.KeySFString)
 	l.oneOf(path+".format", w.Format, webhook.FormatPlain, webhook.FormatCloudEvents)
 	l.oneOf(path+".on_gone", w.OnGone, "retry", "pause")
+	if e := w.CloudEvents; e != nil {
+		l.checkExtensions(path+".cloudevents.extensions", e.Extensions)
+	}
 	l.failEach(path, "webhook.", w.sink(standIn).Validate())
 	if w.sources()["bearer"].given() > 0 || w.Basic != nil || w.OAuth2 != nil {
 		l.warnShown(path+".url", w.URL)
@@ -58,23 +63,46 @@ func (l *loaded) checkSecrets(path string, w *webhookConfig) {
 	for _, key := range slices.Sorted(maps.Keys(sources)) {
 		l.checkSource(path+"."+key, sources[key], w.Basic != nil && key == "basic.password" || key == "oauth2.client_secret")
 	}
-	for name, value := range w.Headers {
-		if value.IsZero() {
-			l.fail(join(path+".headers", name), "is empty; give it a value, or take it out")
-		}
-		if _, twice := w.HeadersFile[name]; twice {
-			l.fail(join(path+".headers_file", name), "is under headers, too; keep one of them")
-		}
-	}
-	for name, file := range w.HeadersFile {
-		if file == "" {
-			l.fail(join(path+".headers_file", name), "wants the name of a file")
-		}
-	}
 	for i, secret := range w.Secrets {
 		if secret.IsZero() && w.sources()["secrets"].given() > 0 {
 			l.fail(fmt.Sprintf("%s.secrets[%d]", path, i), "is empty; give it a value, or take it out")
 		}
+	}
+}
+
+// checkHeaders holds names to their form, so that none is shown which is a secret in the wrong place, and each header to one
+// value.
+func (l *loaded) checkHeaders(path string, w *webhookConfig) {
+	if l.set(path + ".key_header") {
+		l.checkHeader(path+".key_header", w.KeyHeader)
+	}
+	for i, name := range w.AllowHeaders {
+		l.checkHeader(fmt.Sprintf("%s.allow_headers[%d]", path, i), name)
+	}
+	first := map[string]string{}
+	static := func(section, name string, empty bool) {
+		here, canonical := join(path+"."+section, name), http.CanonicalHeaderKey(name)
+		switch there, twice := first[canonical]; {
+		case twice:
+			l.fail(here, "is the same header as %s; keep one of them", there)
+		case empty:
+			l.fail(here, "is empty; give it a value, or take it out")
+		default:
+			l.checkHeader(here, name)
+		}
+		first[canonical] = join(section, name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.Headers)) {
+		static("headers", name, w.Headers[name].IsZero())
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.HeadersFile)) {
+		static("headers_file", name, w.HeadersFile[name] == "")
+	}
+}
+
+func (l *loaded) checkHeader(path, name string) {
+	if !regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$").MatchString(name) {
+		l.fail(path, "wants the name of a header, such as X-Tenant")
 	}
 }
 
@@ -90,6 +118,14 @@ func (l *loaded) checkSource(path string, s secretSource, needed bool) {
 	if given := s.given(); given > 1 || given == 0 && needed && !empty {
 		section, key := cut(path)
 		l.fail(section, "give exactly one of %s, %s_file and %s_env", key, key, key)
+	}
+}
+
+func (l *loaded) checkExtensions(path string, names []string) {
+	for i, name := range names {
+		if !regexp.MustCompile("^[a-z0-9]+$").MatchString(name) {
+			l.fail(fmt.Sprintf("%s[%d]", path, i), "wants the name of an attribute of CloudEvents: a-z and 0-9 only")
+		}
 	}
 }
 

@@ -18,6 +18,7 @@ type metrics struct {
 	registry    *prometheus.Registry
 	types       map[string]bool
 	routingKeys map[string]bool
+	classes     map[string]bool
 
 	sends, failed, sendErrors, turned, claimed *prometheus.CounterVec
 	lost, lapses                               prometheus.Counter
@@ -29,11 +30,11 @@ type metrics struct {
 // alert on an increase sees the first one too.
 func newMetrics(c config, b build) *metrics {
 	m := &metrics{
-		registry: prometheus.NewRegistry(), types: map[string]bool{}, routingKeys: map[string]bool{},
+		registry: prometheus.NewRegistry(), types: map[string]bool{}, routingKeys: map[string]bool{}, classes: map[string]bool{},
 		sends:      counters("sends_total", "Sends by what they came to.", "type", "destination", "outcome"),
 		failed:     counters("failed_total", "Messages that ended failed.", "type", "destination", "reason"),
 		sendErrors: counters("send_errors_total", "Sends that were not done, by error class.", "destination", "error_class"),
-		turned:     counters("turned_back_total", "Messages sent back before the send.", "type", "cause"),
+		turned:     counters("turned_back_total", "Messages sent back before the send, to be looked at again after a tenth of their age.", "type", "cause"),
 		claimed:    counters("claimed_messages_total", "Messages claimed.", "routing_key"),
 		lost:       counter("lease_lost_total", "Settlements that found their message under another lease."),
 		lapses:     counter("lapses_total", "Messages taken back from a dead lease."),
@@ -57,6 +58,12 @@ func newMetrics(c config, b build) *metrics {
 // start makes the series that the configuration names.
 func (m *metrics) start(c config) {
 	m.claimed.WithLabelValues(other)
+	for name := range c.Destinations {
+		for _, class := range errorClasses() {
+			m.classes[class] = true
+			m.sendErrors.WithLabelValues(name, class)
+		}
+	}
 	for _, r := range c.Routes {
 		if !strings.HasSuffix(r.Match, "*") {
 			m.routingKeys[r.Match] = true
@@ -69,6 +76,19 @@ func (m *metrics) start(c config) {
 				m.startType(r.To, name)
 			}
 		}
+		for _, key := range r.policyKeys() {
+			if e := r.emit(key); e.Type != "" {
+				m.startEmitted(c, e)
+			}
+		}
+	}
+}
+
+// startEmitted is of a type that the relay itself writes.
+func (m *metrics) startEmitted(c config, e emitConfig) {
+	if i := c.routeOf(orElse(e.AggregateType, e.Type)); i >= 0 {
+		m.types[e.Type] = true
+		m.startType(c.Routes[i].To, e.Type)
 	}
 }
 
@@ -82,7 +102,17 @@ func (m *metrics) startType(destination, kind string) {
 	} {
 		m.failed.WithLabelValues(kind, destination, string(reason))
 	}
-	m.turned.WithLabelValues(kind, "no_policy")
+	for _, cause := range []string{"no_policy", "paused"} {
+		m.turned.WithLabelValues(kind, cause)
+	}
+}
+
+// errorClasses are the codes that a send can have which was not done.
+func errorClasses() []string {
+	return []string{
+		"timeout", "refused", "dns", "tls", "reset", "http_3xx", "http_4xx", "http_5xx", "throttled", "auth", "not_found",
+		"too_large", "unroutable", "broker", "program", "invalid", other,
+	}
 }
 
 // observe counts events. The relay calls it from several goroutines.
@@ -113,7 +143,7 @@ func (m *metrics) observeSend(e relay.Event) {
 	m.sends.WithLabelValues(kind, e.Destination, outcome).Inc()
 	m.sendTook.WithLabelValues(kind, e.Destination, outcome).Observe(e.Took.Seconds())
 	if e.Outcome != relay.KindDone {
-		m.sendErrors.WithLabelValues(e.Destination, e.Class).Inc()
+		m.sendErrors.WithLabelValues(e.Destination, known(m.classes, e.Class)).Inc()
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 type gauges struct {
 	snapshot func() relay.Snapshot
 
-	destinationState, inFlight, limit, databaseUp, lastTick *prometheus.Desc
+	destinationState, inFlight, limit, unrouted, databaseUp, lastTick *prometheus.Desc
 }
 
 func newGauges(snapshot func() relay.Snapshot) *gauges {
@@ -23,7 +23,8 @@ func newGauges(snapshot func() relay.Snapshot) *gauges {
 		snapshot:         snapshot,
 		destinationState: desc("destination_state", "1 for the state that the destination is in.", "destination", "state"),
 		inFlight:         desc("in_flight", "Sends under way of this relay.", "destination"),
-		limit:            desc("in_flight_limit", "Sends that may be under way at once.", "destination"),
+		limit:            desc("in_flight_limit", "Sends of this relay that may be under way at once.", "destination"),
+		unrouted:         desc("unrouted_messages", "Messages that are due and that no route takes; at least so many."),
 		databaseUp:       desc("db_up", "1 if the database answered within 30 seconds."),
 		lastTick:         desc("loop_last_tick_timestamp_seconds", "When a loop last went round.", "loop"),
 	}
@@ -31,7 +32,7 @@ func newGauges(snapshot func() relay.Snapshot) *gauges {
 
 // Describe implements prometheus.Collector.
 func (g *gauges) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{g.destinationState, g.inFlight, g.limit, g.databaseUp, g.lastTick} {
+	for _, d := range []*prometheus.Desc{g.destinationState, g.inFlight, g.limit, g.unrouted, g.databaseUp, g.lastTick} {
 		out <- d
 	}
 }
@@ -43,12 +44,13 @@ func (g *gauges) Collect(out chan<- prometheus.Metric) {
 	}
 	s := g.snapshot()
 	for _, d := range s.Destinations {
-		for _, state := range []string{"ok", "ramp", "open"} {
+		for _, state := range []string{"ok", "ramp", "open", "throttled", "standby", "paused"} {
 			gauge(g.destinationState, oneIf(d.State == state), d.Name, state)
 		}
 		gauge(g.inFlight, float64(d.InFlight), d.Name)
 		gauge(g.limit, float64(d.Limit), d.Name)
 	}
+	gauge(g.unrouted, float64(s.Unrouted))
 	gauge(g.databaseUp, oneIf(time.Since(s.DatabaseSeen) < databaseLimit))
 	for loop, at := range s.Ticks {
 		gauge(g.lastTick, float64(at.UnixMilli())/1000, loop)

@@ -26,10 +26,10 @@ func problemsOf(s dialect.Status, routes []routeConfig) []string {
 	list = append(list, disagreements(alive)...)
 	open := map[string]bool{}
 	for _, b := range s.Breakers {
-		if _, there := alive[b.Relay]; there && b.State == "open" {
+		if _, there := alive[b.Relay]; there && (b.State == "open" || b.State == "throttled") {
 			destination, key, _ := strings.Cut(b.Name, "/")
 			open[key] = true
-			list = append(list, openBreaker(b, destination, key))
+			list = append(list, held(b, destination, key))
 		}
 	}
 	paused := map[string]bool{}
@@ -39,8 +39,8 @@ func problemsOf(s dialect.Status, routes []routeConfig) []string {
 		list = append(list, pausedBy(p))
 	}
 	for _, w := range s.Waiting {
-		held := open[""] || open[w.RoutingKey] || paused["everything"] || paused["destination"] || paused["routing_key:"+w.RoutingKey]
-		if words := stuck(w, routes, len(alive) > 0 && !held); words != "" {
+		explained := open[""] || open[w.RoutingKey] || paused["everything"] || paused["destination"] || paused["routing_key:"+w.RoutingKey]
+		if words := stuck(w, routes, len(alive) > 0 && !explained); words != "" {
 			list = append(list, words)
 		}
 	}
@@ -85,10 +85,14 @@ func disagreements(alive map[string]dialect.RelayStatus) []string {
 		"; give all of them the same configuration"}
 }
 
-func openBreaker(b dialect.BreakerStatus, destination, key string) string {
+// held tells of a destination that a relay sends nothing to for now.
+func held(b dialect.BreakerStatus, destination, key string) string {
 	what := "destination " + destination
 	if key != "" {
 		what = "routing key " + key + " at destination " + destination
+	}
+	if b.State == "throttled" {
+		return fmt.Sprintf("%s is left alone by relay %s, because it asked for that: %s", what, b.Relay, b.LastError)
 	}
 	words := fmt.Sprintf("%s is open at relay %s: after %d failures in a row only a probe goes out now and then", what, b.Relay, b.Failures)
 	if b.LastError != "" {
@@ -119,9 +123,9 @@ func stuck(w dialect.Waits, routes []routeConfig, watched bool) string {
 	unrouted := len(routes) > 0 && !slices.ContainsFunc(routes, func(r routeConfig) bool { return matches(r.Match, w.RoutingKey) })
 	switch {
 	case unrouted && w.Why != dialect.InFlight:
-		return verb("has", "have") + " no route: add one to the configuration"
+		return verb("has", "have") + " no route: add one with that match to routes, and restart the relays"
 	case w.Why == dialect.NoPolicy:
-		return verb("is turned back: no policy accepts its", "are turned back: no policy accepts their") + " schema version; add it to versions"
+		return verb("is turned back: no policy accepts its", "are turned back: no policy accepts their") + " schema version; add it to versions and restart the relays, which then send what waits"
 	case w.Why == dialect.Paused:
 		return verb("is", "are") + " paused"
 	case w.Why == dialect.Retrying:

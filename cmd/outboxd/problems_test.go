@@ -44,10 +44,19 @@ func TestProblems(t *testing.T) {
 			status: dialect.Status{Relays: alive, Breakers: []dialect.BreakerStatus{{Relay: "a", Name: "out/orders", State: "open", Failures: 7}}},
 			want:   []string{"routing key orders at destination out is open at relay a: after 7 failures in a row only a probe goes out now and then"},
 		},
+		"a destination asked to be left alone": {
+			status: dialect.Status{
+				Relays:   alive,
+				Waiting:  []dialect.Waits{{RoutingKey: "orders", Why: dialect.Due, Messages: 9, Oldest: age(time.Hour)}},
+				Breakers: []dialect.BreakerStatus{{Relay: "a", Name: "out", State: "throttled", LastError: "HTTP 429; it asked to be left alone for 1m0s"}},
+			},
+			want: []string{"destination out is left alone by relay a, because it asked for that: HTTP 429; it asked to be left alone for 1m0s"},
+		},
+		"a relay stands by":         {status: dialect.Status{Relays: alive, Breakers: []dialect.BreakerStatus{{Relay: "a", Name: "out", State: "standby"}}}},
 		"a breaker of a dead relay": {status: dialect.Status{Relays: alive, Breakers: []dialect.BreakerStatus{{Relay: "b", Name: "out", State: "open"}}}},
 		"no route": {
 			status: dialect.Status{Relays: alive, Waiting: []dialect.Waits{{RoutingKey: "x", Why: dialect.Due, Messages: 42}}}, routes: routes,
-			want: []string{"42 messages of routing key x have no route: add one to the configuration"},
+			want: []string{"42 messages of routing key x have no route: add one with that match to routes, and restart the relays"},
 		},
 		"nobody takes them": {
 			status: dialect.Status{Relays: alive, Waiting: []dialect.Waits{{RoutingKey: "x", Why: dialect.Due, Messages: 10000, More: true, Oldest: age(5 * time.Minute)}}},
@@ -60,7 +69,7 @@ func TestProblems(t *testing.T) {
 		"turned back and paused": {
 			status: dialect.Status{Relays: alive, Waiting: []dialect.Waits{{RoutingKey: "orders", Why: dialect.NoPolicy, Messages: 1}, {RoutingKey: "orders", Why: dialect.Paused, Messages: 2}}},
 			want: []string{
-				"1 message of routing key orders is turned back: no policy accepts its schema version; add it to versions",
+				"1 message of routing key orders is turned back: no policy accepts its schema version; add it to versions and restart the relays, which then send what waits",
 				"2 messages of routing key orders are paused",
 			},
 		},
@@ -75,7 +84,7 @@ func TestProblems(t *testing.T) {
 				Failed: []dialect.FailedCount{{Reason: "rejected", Messages: 1}},
 			}, routes: routes,
 			want: []string{
-				"1 message of routing key x has no route: add one to the configuration",
+				"1 message of routing key x has no route: add one with that match to routes, and restart the relays",
 				"1 message of routing key orders could not be sent and waits for its next try: outboxd list --state pending --routing-key orders shows why, outboxd get ID in full",
 				"1 message of routing key orders is due, the oldest for 2m0s: no relay has a route for it, or the relays are too slow",
 				"1 message failed and waits for a person (1 rejected): see outboxd list --unresolved",

@@ -81,6 +81,7 @@ type breakerRow struct {
 	Name      string `json:"destination"`
 	Relay     string `json:"relay"`
 	State     string `json:"state"`
+	Width     int    `json:"width"`
 	LastError string `json:"last error"`
 }
 
@@ -116,7 +117,7 @@ func (r report) print(w io.Writer) error {
 	}
 	var breakers []breakerRow
 	for _, s := range r.Breakers {
-		breakers = append(breakers, breakerRow{s.Name, s.Relay, s.State, s.LastError})
+		breakers = append(breakers, breakerRow{s.Name, s.Relay, s.State, s.Width, s.LastError})
 	}
 	var pauses []pauseRow
 	for _, s := range r.Pauses {
