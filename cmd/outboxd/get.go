@@ -22,6 +22,8 @@ type details struct {
 	Sends         []dialect.Attempt `json:"outbox_attempt,omitempty"` // the rows of that table
 	Payload       *string           `json:"payload,omitempty"`
 	PayloadBase64 *string           `json:"payload_base64,omitempty"` // where it is no UTF-8
+
+	timeline []event // where a table wants the sends
 }
 
 // noSend explains why nothing is shown of how a message was sent.
@@ -57,7 +59,7 @@ func (p *program) getCommand() *cobra.Command {
 				fmt.Fprintln(p.stderr, noSend)
 			}
 			if out.format == "table" {
-				err = printDetails(p.stdout, found)
+				err = p.printFound(cmd.Context(), db, found, attempts)
 			} else {
 				err = rows(p.stdout, out, found)
 			}
@@ -71,6 +73,19 @@ func (p *program) getCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&payload, "payload", false, "with the payload")
 	out.flag(cmd)
 	return cmd
+}
+
+// printFound prints messages, and with their sends also what else is known of their lives.
+func (p *program) printFound(ctx context.Context, db database, found []details, attempts bool) (err error) {
+	for i := range found {
+		if !attempts {
+			break
+		}
+		if found[i].timeline, err = readTimeline(ctx, db, found[i]); err != nil {
+			return err
+		}
+	}
+	return printDetails(p.stdout, found)
 }
 
 // getAll reads messages one by one. missing says of each that does not exist that it does not.
@@ -112,7 +127,7 @@ func (d *details) addPayload(ctx context.Context, db inspector) error {
 	return nil
 }
 
-// printDetails prints a message as a list of its columns that are set, and below it its attempts and its payload.
+// printDetails prints a message as a list of its columns that are set, and below it its timeline and its payload.
 func printDetails(w io.Writer, found []details) error {
 	for i, d := range found {
 		if i > 0 {
@@ -122,17 +137,14 @@ func printDetails(w io.Writer, found []details) error {
 		v := reflect.ValueOf(d.Message)
 		for j := range v.NumField() {
 			if value := cell(v.Field(j)); value != "-" {
-				fmt.Fprintf(table, "%s\t%s\n", v.Type().Field(j).Tag.Get("json"), value)
+				fmt.Fprintf(table, "%s\t%s\n", v.Type().Field(j).Tag.Get("json"), harmless(value))
 			}
 		}
 		if err := table.Flush(); err != nil {
 			return err
 		}
-		if len(d.Sends) > 0 {
-			fmt.Fprintln(w)
-			if err := printTable(w, d.Sends); err != nil {
-				return err
-			}
+		if err := section(w, d.timeline); err != nil {
+			return err
 		}
 		for _, payload := range []*string{d.Payload, d.PayloadBase64} {
 			if payload != nil {

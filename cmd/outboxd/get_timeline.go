@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/outboxd/outboxd/dialect"
+	"github.com/outboxd/outboxd/relay"
+)
+
+// event is a line of a message's timeline.
+type event struct {
+	At      time.Time `json:"at"`
+	After   string    `json:"after"` // since the event before
+	What    string    `json:"event"`
+	Attempt string    `json:"attempt"`
+	Relay   string    `json:"relay"`
+	Took    string    `json:"took"`
+	Status  *int      `json:"status"`
+	Error   string    `json:"error"`
+	Answer  string    `json:"answer"`
+}
+
+// timeline is what is known of a message's lives, oldest first, each text harmless. A send that was done at once is known by
+// its end alone.
+func timeline(m dialect.Message, lease *dialect.Lease, sends []dialect.Attempt, operations []dialect.Operation) []event {
+	events := []event{{At: m.CreatedAt.Time, What: "created"}}
+	for _, a := range sends {
+		events = append(events, sendEvent(a))
+	}
+	for _, o := range operations {
+		events = append(events, event{At: o.AppliedAt.Time, What: o.Op + " by " + o.Actor, Error: firstLine(value(o.Note))})
+	}
+	if lease != nil && m.State == string(relay.InFlight) {
+		events = append(events, event{At: lease.ClaimedAt.Time, What: "claimed", Relay: lease.Relay})
+	}
+	for _, e := range []struct {
+		at   *dialect.Time
+		what event
+	}{
+		{m.DoneAt, event{What: "done", Answer: firstLine(value(m.Result))}},
+		{m.FailedAt, event{What: "failed: " + value(m.Reason)}},
+		{m.ResolvedAt, event{What: "resolved"}},
+		{m.DueAt, event{What: "due"}},
+	} {
+		if e.at != nil {
+			e.what.At = e.at.Time
+			events = append(events, e.what)
+		}
+	}
+	slices.SortStableFunc(events, func(a, b event) int { return a.At.Compare(b.At) })
+	for i := range events {
+		e := &events[i]
+		if i > 0 {
+			e.After = "+" + span(e.At.Sub(events[i-1].At))
+		}
+		for _, text := range []*string{&e.What, &e.Relay, &e.Error, &e.Answer} {
+			*text = harmless(*text)
+		}
+	}
+	return events
+}
+
+// sendEvent is a recorded send, or a lapse.
+func sendEvent(a dialect.Attempt) event {
+	attempt := fmt.Sprint(a.Attempt)
+	if a.Life > 0 {
+		attempt = fmt.Sprintf("%d of life %d", a.Attempt, a.Life+1)
+	}
+	return event{
+		At: a.StartedAt.Time, What: a.Outcome, Attempt: attempt, Relay: a.Relay, Took: a.Duration.String(), Status: a.Status,
+		Error: joined(value(a.ErrorClass), firstLine(value(a.Error))), Answer: beginning(value(a.Answer)),
+	}
+}
+
+// readTimeline reads what a timeline needs beside the message and its sends.
+func readTimeline(ctx context.Context, db database, d details) ([]event, error) {
+	var (
+		lease      *dialect.Lease
+		operations []dialect.Operation
+		err        error
+	)
+	if d.State == string(relay.InFlight) {
+		_, lease, err = db.Lease(ctx, d.LeaseID)
+	}
+	if err == nil && (d.Replays > 0 || d.ResolvedAt != nil) {
+		operations, err = operationsOn(ctx, db, d.ID)
+	}
+	return timeline(d.Message, lease, d.Sends, operations), err
+}
+
+// operationsLooked is how many operations are looked at for those on one message.
+const operationsLooked = 100
+
+// operationsOn are those of the last operations that named the message by its id and changed all that they named.
+func operationsOn(ctx context.Context, db operator, id string) (found []dialect.Operation, err error) {
+	asked, err := db.Asked(ctx, false, operationsLooked)
+	for _, o := range asked {
+		var order relay.Order
+		if o.AppliedAt == nil || o.DryRun || o.Affected == nil || json.Unmarshal([]byte(o.Filter), &order) != nil {
+			continue
+		}
+		if slices.Contains(order.IDs, id) && *o.Affected == int64(len(order.IDs)) {
+			found = append(found, o)
+		}
+	}
+	return found, err
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/outboxd/outboxd/relay"
+)
+
+// whyInFlight tells whose the message is, and for how long.
+func (f facts) whyInFlight() string {
+	lapses := ""
+	if n := f.message.Lapses; n > 0 {
+		lapses = "; " + number(n, "lease") + " before ended without an outcome of it"
+	}
+	if f.lease == nil {
+		return "it is under a lease whose row is gone, as after a restore or a DELETE" + lapses
+	}
+	words := "relay " + f.lease.Relay + " took it at " + f.when(f.lease.ClaimedAt.Time) + ", and "
+	renewed := "its lease of " + span(time.Duration(f.lease.Length)) + ", last renewed " + span(f.now.Sub(f.lease.RenewedAt.Time)) + " ago,"
+	_, alive := f.alive()[f.lease.Relay]
+	switch left := f.left(); {
+	case left <= 0:
+		words += renewed + " has stood still for longer than that"
+	case alive:
+		words += renewed + " stands for another " + span(left)
+	default:
+		words += "did not tell lately that it is alive; " + renewed + " stands for another " + span(left)
+	}
+	return words + lapses + f.mayHaveTakenEffect()
+}
+
+// left is how long the lease would stand if it were not renewed.
+func (f facts) left() time.Duration {
+	return f.lease.RenewedAt.Add(time.Duration(f.lease.Length)).Sub(f.now)
+}
+
+// nextInFlight tells who ends the flight.
+func (f facts) nextInFlight() string {
+	alive := len(f.alive()) > 0
+	switch {
+	case !alive && f.lease == nil:
+		return noRelay(f.relays)
+	case f.lease == nil:
+		return f.watchers() + " walks slowly through the table, finds it, and makes it pending"
+	case !alive:
+		return noRelay(f.relays) + "; the one that is started takes the message back after it watched the lease for " +
+			span(time.Duration(f.lease.Length))
+	}
+	if _, there := f.alive()[f.lease.Relay]; there && f.left() > 0 {
+		within := ""
+		if f.plan != nil && f.plan.destination != "" {
+			within = ", which may take " + span(f.plan.policy.Timeout)
+		}
+		return "the outcome is written when its send ends" + within + "; if the relay dies, another one takes the message back once the lease has stood still for " +
+			span(time.Duration(f.lease.Length))
+	}
+	return f.watchers() + " takes the message back after it saw the lease stand still for " + span(time.Duration(f.lease.Length)) +
+		": pending, due at once, and one lapse more"
+}
+
+// watchers are the relays one of which takes back what another one left.
+func (f facts) watchers() string {
+	names := slices.Sorted(maps.Keys(f.alive()))
+	if len(names) == 1 {
+		return "relay " + names[0]
+	}
+	return "one of the relays " + listing(names)
+}
+
+// whyDone tells who acknowledged what, and how long it took.
+func (f facts) whyDone() string {
+	m := f.message
+	words := "its destination acknowledged it at " + f.when(m.DoneAt.Time)
+	if m.Result != nil {
+		words += ", as " + firstLine(*m.Result)
+	}
+	words += ", after " + number(m.Attempts, "attempt")
+	if m.Replays > 0 {
+		words += fmt.Sprintf(" in its life %d", m.Replays+1)
+	}
+	return words + " and " + span(m.DoneAt.Sub(m.CreatedAt.Time)) + " after it was written"
+}
+
+// whyFailed tells what ended the message.
+func (f facts) whyFailed() string {
+	words := "at " + f.when(f.message.FailedAt.Time) + ", " + f.ending()
+	if f.message.UnknownSince != nil && value(f.message.Reason) == string(relay.Unknowable) {
+		return words + "; nobody knows whether the send at " + f.when(f.message.UnknownSince.Time) + ", took effect"
+	}
+	return words + f.mayHaveTakenEffect()
+}
+
+// ending says what each reason means.
+func (f facts) ending() string {
+	m := f.message
+	switch relay.Reason(value(m.Reason)) {
+	case relay.Exhausted:
+		return number(m.Attempts, "attempt") + " had failed, and more its budget does not allow; the last: " + f.lastError()
+	case relay.Rejected:
+		switch {
+		case f.class() == "auth":
+			return "its destination refused us the permission: " + f.lastError()
+		case m.Attempts == 0:
+			return "the relay could not send it as it is: " + f.lastError()
+		}
+		return "its destination answered that it will never take it: " + f.lastError()
+	case relay.TooLarge:
+		return "it is too large for its destination: " + f.lastError()
+	case relay.Expired:
+		return "it was still unsent past its expires_at"
+	case relay.Cancelled:
+		return "an operator cancelled it"
+	case relay.LeaseLost:
+		return "four leases in a row ended without an outcome of it: sending it may kill the relay"
+	}
+	return "it was not sent again: " + f.lastError()
+}

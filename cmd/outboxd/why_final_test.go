@@ -1,0 +1,194 @@
+package main
+
+import (
+	"time"
+
+	"github.com/outboxd/outboxd/dialect"
+	"github.com/outboxd/outboxd/relay"
+)
+
+// inFlightCases are messages under a lease.
+func inFlightCases() []explained {
+	lease := func(renewed time.Duration) *dialect.Lease {
+		return &dialect.Lease{Relay: "a", ClaimedAt: *at(-time.Minute), RenewedAt: *at(renewed), Length: dialect.Age(30 * time.Second)}
+	}
+	return []explained{
+		{
+			name: "in flight", facts: facts{message: message(relay.InFlight), lease: lease(-3 * time.Second), relays: alive("a"), plan: toBilling()},
+			why:  "relay a took it at 2026-01-31T11:59:00Z, 1m ago, and its lease of 30s, last renewed 3s ago, stands for another 27s",
+			next: "the outcome is written when its send ends, which may take 20s; if the relay dies, another one takes the message back once the lease has stood still for 30s",
+		},
+		{
+			name: "in flight, without a configuration", facts: facts{message: message(relay.InFlight), lease: lease(-3 * time.Second), relays: alive("a")},
+			why:  "relay a took it at 2026-01-31T11:59:00Z, 1m ago, and its lease of 30s, last renewed 3s ago, stands for another 27s",
+			next: "the outcome is written when its send ends; if the relay dies, another one takes the message back once the lease has stood still for 30s",
+		},
+		{
+			name: "in flight again", facts: facts{
+				message: message(relay.InFlight, unknown(-time.Hour), func(m *dialect.Message) { m.Lapses = 2 }),
+				lease:   lease(-3 * time.Second), relays: alive("a"), plan: toBilling(),
+			},
+			why:  "relay a took it at 2026-01-31T11:59:00Z, 1m ago, and its lease of 30s, last renewed 3s ago, stands for another 27s; 2 leases before ended without an outcome of it; an earlier send, at 2026-01-31T11:00:00Z, 1h ago, may have taken effect",
+			next: "the outcome is written when its send ends, which may take 20s; if the relay dies, another one takes the message back once the lease has stood still for 30s",
+		},
+		{
+			name: "in flight, its relay died a moment ago", facts: facts{message: message(relay.InFlight), lease: lease(-3 * time.Second), relays: alive("b")},
+			why:  "relay a took it at 2026-01-31T11:59:00Z, 1m ago, and did not tell lately that it is alive; its lease of 30s, last renewed 3s ago, stands for another 27s",
+			next: "relay b takes the message back after it saw the lease stand still for 30s: pending, due at once, and one lapse more",
+		},
+		{
+			name: "in flight, its relay died", facts: facts{message: message(relay.InFlight), lease: lease(-time.Minute), relays: alive("b")},
+			why:  "relay a took it at 2026-01-31T11:59:00Z, 1m ago, and its lease of 30s, last renewed 1m ago, has stood still for longer than that",
+			next: "relay b takes the message back after it saw the lease stand still for 30s: pending, due at once, and one lapse more",
+		},
+		{
+			name: "in flight, its relay hangs", facts: facts{message: message(relay.InFlight), lease: lease(-time.Minute), relays: alive("a", "b")},
+			why:  "relay a took it at 2026-01-31T11:59:00Z, 1m ago, and its lease of 30s, last renewed 1m ago, has stood still for longer than that",
+			next: "one of the relays a and b takes the message back after it saw the lease stand still for 30s: pending, due at once, and one lapse more",
+		},
+		{
+			name: "in flight, and no relay is alive", facts: facts{message: message(relay.InFlight), lease: lease(-time.Minute)},
+			why:  "relay a took it at 2026-01-31T11:59:00Z, 1m ago, and its lease of 30s, last renewed 1m ago, has stood still for longer than that",
+			next: "no relay is alive: nothing is sent until one is started with outboxd run; the one that is started takes the message back after it watched the lease for 30s",
+		},
+		{
+			name: "in flight under no lease", facts: facts{message: message(relay.InFlight), relays: alive("b")},
+			why:  "it is under a lease whose row is gone, as after a restore or a DELETE",
+			next: "relay b walks slowly through the table, finds it, and makes it pending",
+		},
+		{
+			name: "in flight under no lease, and no relay is alive", facts: facts{message: message(relay.InFlight)},
+			why:  "it is under a lease whose row is gone, as after a restore or a DELETE",
+			next: "no relay is alive: nothing is sent until one is started with outboxd run",
+		},
+	}
+}
+
+// finalCases are messages that are done or failed.
+func finalCases() []explained {
+	resolved := func(m *dialect.Message) { m.ResolvedAt = m.FailedAt }
+	never := toBilling()
+	never.dedupe = relay.Dedupe{Never: true}
+	remembers := toBilling()
+	remembers.remembers = true
+	return []explained{
+		{
+			name: "done", facts: facts{message: message(relay.Finished, func(m *dialect.Message) { m.Result = text("ch_1\nx") })},
+			why:  "its destination acknowledged it at 2026-01-31T11:59:00Z, 1m ago, as ch_1, after 1 attempt and 9m after it was written",
+			next: "nothing: it is not sent again unless somebody replays it",
+		},
+		{
+			name: "done in its second life", facts: facts{message: message(relay.Finished, erred(3, "http_5xx", "503"), func(m *dialect.Message) { m.Replays = 1 })},
+			why:  "its destination acknowledged it at 2026-01-31T11:59:00Z, 1m ago, after 3 attempts in its life 2 and 9m after it was written",
+			next: "nothing: it is not sent again unless somebody replays it",
+		},
+		{
+			name: "exhausted", facts: facts{message: message(relay.Failed, failed(relay.Exhausted), erred(3, "http_5xx", "503")), relays: alive("a"), plan: toBilling()},
+			why:      "at 2026-01-31T11:59:00Z, 1m ago, 3 attempts had failed, and more its budget does not allow; the last: http_5xx (503)",
+			next:     "replay it once its destination works, under the key of before, m1: a receiver that did the work drops it",
+			commands: []string{"outboxd replay m1", `outboxd resolve m1 --note "why it needs nothing more"`},
+		},
+		{
+			name: "exhausted, and no relay is alive", facts: facts{message: message(relay.Failed, failed(relay.Exhausted), erred(3, "http_5xx", "503"))},
+			why:      "at 2026-01-31T11:59:00Z, 1m ago, 3 attempts had failed, and more its budget does not allow; the last: http_5xx (503)",
+			next:     "replay it once its destination works, under the key of before, m1: a receiver that did the work drops it. No relay is alive: an operation is applied as soon as one runs",
+			commands: []string{"outboxd replay m1", `outboxd resolve m1 --note "why it needs nothing more"`},
+		},
+		{
+			name: "exhausted, and resolved", facts: facts{message: message(relay.Failed, failed(relay.Exhausted), erred(3, "http_5xx", "503"), resolved), relays: alive("a")},
+			why:      "at 2026-01-31T11:59:00Z, 1m ago, 3 attempts had failed, and more its budget does not allow; the last: http_5xx (503)",
+			next:     "nothing: it needs nothing more since 2026-01-31T11:59:00Z, 1m ago; a replay sends it all the same, under the key of before, m1: a receiver that did the work drops it",
+			commands: []string{"outboxd replay m1"},
+		},
+		{
+			name: "exhausted, an earlier send may have taken effect", facts: facts{message: message(relay.Failed, failed(relay.Exhausted), erred(3, "http_5xx", "503"), unknown(-time.Hour)), relays: alive("a"), plan: toBilling()},
+			why:      "at 2026-01-31T11:59:00Z, 1m ago, 3 attempts had failed, and more its budget does not allow; the last: http_5xx (503); an earlier send, at 2026-01-31T11:00:00Z, 1h ago, may have taken effect",
+			next:     "look at its receiver for the key m1; if it did the work, resolve the message; if not, replay it, under the key of before, m1: a receiver that did the work drops it, but it may forget the key at 2026-02-01T11:00:00Z, in 23h",
+			commands: []string{`outboxd resolve m1 --note "why it needs nothing more"`, "outboxd replay m1"},
+		},
+		{
+			name: "rejected", facts: facts{message: message(relay.Failed, failed(relay.Rejected), erred(1, "http_4xx", "422 unknown currency")), relays: alive("a"), plan: toBilling()},
+			why:      "at 2026-01-31T11:59:00Z, 1m ago, its destination answered that it will never take it: http_4xx (422 unknown currency)",
+			next:     "correct its payload, or replay it once its receiver takes it, under a new key: a receiver that keeps its answers gives the old one to the old key",
+			commands: []string{"outboxd correct m1 --payload-file FILE", "outboxd replay m1", `outboxd resolve m1 --note "why it needs nothing more"`},
+		},
+		{
+			name: "rejected, an earlier send may have taken effect", facts: facts{message: message(relay.Failed, failed(relay.Rejected), erred(2, "http_4xx", "422"), unknown(-time.Hour)), relays: alive("a"), plan: toBilling()},
+			why:      "at 2026-01-31T11:59:00Z, 1m ago, its destination answered that it will never take it: http_4xx (422); an earlier send, at 2026-01-31T11:00:00Z, 1h ago, may have taken effect",
+			next:     "look at its receiver for the key m1; if it did the work, resolve the message; if not, replay it, under a new key: a receiver that keeps its answers gives the old one to the old key",
+			commands: []string{`outboxd resolve m1 --note "why it needs nothing more"`, "outboxd replay m1 --force"},
+		},
+		{
+			name: "rejected, for want of a permission", facts: facts{message: message(relay.Failed, failed(relay.Rejected), erred(3, "auth", "403 Forbidden")), relays: alive("a"), plan: toBilling()},
+			why:      "at 2026-01-31T11:59:00Z, 1m ago, its destination refused us the permission: auth (403 Forbidden)",
+			next:     "replay it once the permission is there, under the key of before, m1: a receiver that did the work drops it",
+			commands: []string{"outboxd replay m1", `outboxd resolve m1 --note "why it needs nothing more"`},
+		},
+		{
+			name: "rejected by the relay", facts: facts{message: message(relay.Failed, failed(relay.Rejected), erred(0, "invalid", "header tenant is no string")), relays: alive("a"), plan: toBilling()},
+			why:      "at 2026-01-31T11:59:00Z, 1m ago, the relay could not send it as it is: invalid (header tenant is no string)",
+			next:     "no replay mends that: let the application write it anew, and resolve this one",
+			commands: []string{`outboxd resolve m1 --note "why it needs nothing more"`},
+		},
+		{
+			name: "too large, under a key of its own", facts: facts{message: message(relay.Failed, failed(relay.TooLarge), erred(1, "too_large", "413"), func(m *dialect.Message) { m.SendID = text("k2") }), relays: alive("a")},
+			why:      "at 2026-01-31T11:59:00Z, 1m ago, it is too large for its destination: too_large (413)",
+			next:     "correct its payload, or replay it once its receiver takes it, under a new key: a receiver that keeps its answers gives the old one to the old key",
+			commands: []string{"outboxd correct m1 --payload-file FILE", "outboxd replay m1", `outboxd resolve m1 --note "why it needs nothing more"`},
+		},
+		{
+			name: "expired unsent", facts: facts{message: message(relay.Failed, failed(relay.Expired), erred(0, "expired", "past expires_at before it was sent"), resolved), relays: alive("a")},
+			why:      "at 2026-01-31T11:59:00Z, 1m ago, it was still unsent past its expires_at",
+			next:     "nothing: it needs nothing more since 2026-01-31T11:59:00Z, 1m ago; a replay sends it all the same, under the key of before, m1: a receiver that did the work drops it",
+			commands: []string{"outboxd replay m1"},
+		},
+		{
+			name: "cancelled", facts: facts{message: message(relay.Failed, failed(relay.Cancelled), resolved), relays: alive("a")},
+			why:      "at 2026-01-31T11:59:00Z, 1m ago, an operator cancelled it",
+			next:     "nothing: it needs nothing more since 2026-01-31T11:59:00Z, 1m ago; a replay sends it all the same, under the key of before, m1: a receiver that did the work drops it",
+			commands: []string{"outboxd replay m1"},
+		},
+		{
+			name: "lease lost", facts: facts{message: message(relay.Failed, failed(relay.LeaseLost), lapses(4), erred(0, "lapsed", "four leases")), relays: alive("a"), plan: toBilling()},
+			why:      "at 2026-01-31T11:59:00Z, 1m ago, four leases in a row ended without an outcome of it: sending it may kill the relay; an earlier send, at 2026-01-31T11:00:00Z, 1h ago, may have taken effect",
+			next:     "look into the logs of the relays for what ended them; then look at its receiver for the key m1; if it did the work, resolve the message; if not, replay it, under the key of before, m1: a receiver that did the work drops it, but it may forget the key at 2026-02-01T11:00:00Z, in 23h",
+			commands: []string{`outboxd resolve m1 --note "why it needs nothing more"`, "outboxd replay m1"},
+		},
+		{
+			name: "unknown, within the window", facts: facts{message: message(relay.Failed, failed(relay.Unknowable), erred(3, "timeout", "no answer"), unknown(-time.Hour)), relays: alive("a"), plan: toBilling()},
+			why:      "at 2026-01-31T11:59:00Z, 1m ago, it was not sent again: timeout (no answer); nobody knows whether the send at 2026-01-31T11:00:00Z, 1h ago, took effect",
+			next:     "look at its receiver for the key m1; if it did the work, resolve the message; if not, replay it, under the key of before, m1: a receiver that did the work drops it, but it may forget the key at 2026-02-01T11:00:00Z, in 23h",
+			commands: []string{`outboxd resolve m1 --note "why it needs nothing more"`, "outboxd replay m1"},
+		},
+		{
+			name: "unknown, without a configuration, under a key of its own", facts: facts{message: message(relay.Failed, failed(relay.Unknowable), erred(3, "timeout", "no answer"), unknown(-time.Hour), func(m *dialect.Message) { m.SendID = text("k2") }), relays: alive("a")},
+			why:      "at 2026-01-31T11:59:00Z, 1m ago, it was not sent again: timeout (no answer); nobody knows whether the send at 2026-01-31T11:00:00Z, 1h ago, took effect",
+			next:     "look at its receiver for the key k2; if it did the work, resolve the message; if not, replay it, under the key of before: as long as its receiver remembers that, it does the work once; later the replay wants --force",
+			commands: []string{`outboxd resolve m1 --note "why it needs nothing more"`, "outboxd replay m1"},
+		},
+		{
+			name: "unknown, past the window", facts: facts{message: message(relay.Failed, failed(relay.Unknowable), erred(1, "dedupe", "the destination no longer remembers its key"), unknown(-25*time.Hour)), relays: alive("a"), plan: toBilling()},
+			why:      "at 2026-01-31T11:59:00Z, 1m ago, it was not sent again: dedupe (the destination no longer remembers its key); nobody knows whether the send at 2026-01-30T11:00:00Z, 25h ago, took effect",
+			next:     "look at its receiver for the key m1; if it did the work, resolve the message; if not, replay it, under the key of before, which its receiver may have forgotten: it then does the work again",
+			commands: []string{`outboxd resolve m1 --note "why it needs nothing more"`, "outboxd replay m1 --force"},
+		},
+		{
+			name: "unknown, and nothing is remembered", facts: facts{message: message(relay.Failed, failed(relay.Unknowable), erred(1, "timeout", "no answer"), unknown(-time.Minute)), relays: alive("a"), plan: never},
+			why:      "at 2026-01-31T11:59:00Z, 1m ago, it was not sent again: timeout (no answer); nobody knows whether the send at 2026-01-31T11:59:00Z, 1m ago, took effect",
+			next:     "look at its receiver for the key m1; if it did the work, resolve the message; if not, replay it, under the key of before, which its receiver may have forgotten: it then does the work again",
+			commands: []string{`outboxd resolve m1 --note "why it needs nothing more"`, "outboxd replay m1 --force"},
+		},
+		{
+			name: "unknown, and failures are remembered", facts: facts{message: message(relay.Failed, failed(relay.Unknowable), erred(1, "http_5xx", "500"), unknown(-time.Minute)), relays: alive("a"), plan: remembers},
+			why:      "at 2026-01-31T11:59:00Z, 1m ago, it was not sent again: http_5xx (500); nobody knows whether the send at 2026-01-31T11:59:00Z, 1m ago, took effect",
+			next:     "look at its receiver for the key m1; if it did the work, resolve the message; if not, replay it, under a new key: its receiver gives failures again to the old one",
+			commands: []string{`outboxd resolve m1 --note "why it needs nothing more"`, "outboxd replay m1 --new-key --force"},
+		},
+		{
+			name: "a text that would move the cursor", facts: facts{message: message(relay.Failed, failed(relay.Rejected), erred(1, "http_4xx", "\x1b[2Jx\u009b1A\u202eeng\x00")), relays: alive("a"), plan: toBilling()},
+			why:      `at 2026-01-31T11:59:00Z, 1m ago, its destination answered that it will never take it: http_4xx (\x1b[2Jx\u009b1A\u202eeng\x00)`,
+			next:     "correct its payload, or replay it once its receiver takes it, under a new key: a receiver that keeps its answers gives the old one to the old key",
+			commands: []string{"outboxd correct m1 --payload-file FILE", "outboxd replay m1", `outboxd resolve m1 --note "why it needs nothing more"`},
+		},
+	}
+}

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/outboxd/outboxd/dialect"
+	"github.com/outboxd/outboxd/relay"
+)
+
+// obstacles are what keeps the message from being sent now, the worst first, and the commands that end some of them.
+func (f facts) obstacles() (words, commands []string) {
+	routed := f.plan != nil && f.plan.destination != ""
+	switch {
+	case len(f.alive()) == 0:
+		words = append(words, noRelay(f.relays))
+	case f.plan != nil && !routed:
+		words = append(words, "no route takes routing key "+f.message.RoutingKey+": add one to the configuration")
+	case len(f.servers()) == 0:
+		words = append(words, "no relay that is alive has the destination "+f.plan.destination+": start one with this configuration")
+	}
+	for _, p := range f.pauses {
+		target, err := relay.ParseTarget(p.Target)
+		if err == nil && f.concerned(target) && (p.Left == nil || *p.Left > 0) {
+			words, commands = append(words, f.pause(p)), append(commands, resumeOf(target))
+		}
+	}
+	if routed && !f.accepted() {
+		words = append(words, fmt.Sprintf("the configuration accepts only %s of type %s: add %d to versions",
+			versions(f.plan.policy.Versions), f.message.Type, f.message.SchemaVersion))
+	}
+	if f.plan == nil && f.class() == classNoPolicy && !f.due() {
+		words = append(words, "a configuration has to accept it; the first relay that starts with a new one looks at once")
+	}
+	if held := f.held(); held != "" {
+		words = append(words, held)
+	}
+	return words, commands
+}
+
+// pause tells of a pause.
+func (f facts) pause(p dialect.PauseStatus) string {
+	words := p.Target + " is paused by " + p.Actor
+	if p.Note != "" {
+		words += " (" + firstLine(p.Note) + ")"
+	}
+	if p.Left == nil {
+		return words + " until somebody resumes it"
+	}
+	return words + " until " + f.when(f.now.Add(time.Duration(*p.Left))) + ", or until somebody resumes it"
+}
+
+// accepted tells whether the policy takes the message's version.
+func (f facts) accepted() bool {
+	v := f.plan.policy.Versions
+	return len(v) == 0 || slices.Contains(v, f.message.SchemaVersion)
+}
+
+// versions names them in a sentence.
+func versions(list []int) string {
+	names := make([]string, len(list))
+	for i, v := range list {
+		names[i] = fmt.Sprint(v)
+	}
+	if len(names) == 1 {
+		return "version " + names[0]
+	}
+	return "versions " + listing(names)
+}
+
+// concerned tells whether a pause of the target holds the message.
+func (f facts) concerned(t relay.Target) bool {
+	m := f.message
+	switch {
+	case t.Destination != "":
+		return t.Destination == f.destination()
+	case t.RoutingKey != "":
+		return t.RoutingKey == m.RoutingKey
+	case t.Type != "":
+		return t.Type == m.Type && (t.SchemaVersion == 0 || t.SchemaVersion == m.SchemaVersion)
+	}
+	return t.Everything
+}
+
+// resumeOf is the command that ends a pause.
+func resumeOf(t relay.Target) string {
+	switch {
+	case t.Everything:
+		return "outboxd resume --everything"
+	case t.Destination != "":
+		return "outboxd resume " + shellWord(t.Destination)
+	case t.RoutingKey != "":
+		return "outboxd resume --routing-key " + shellWord(t.RoutingKey)
+	case t.SchemaVersion != 0:
+		return fmt.Sprintf("outboxd resume --type %s --schema-version %d", shellWord(t.Type), t.SchemaVersion)
+	}
+	return "outboxd resume --type " + shellWord(t.Type)
+}
+
+// shellWord is a text as a shell takes it for one word.
+func shellWord(text string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-.,:/@%+=", r)
+	}
+	if text != "" && strings.IndexFunc(text, func(r rune) bool { return !plain(r) }) < 0 {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+// held tells of breakers that hold the message back at every relay that could take it.
+func (f facts) held() string {
+	var first *dialect.BreakerStatus
+	names := f.servers()
+	for _, name := range names {
+		b := f.holds(name)
+		if b == nil {
+			return ""
+		}
+		if first == nil {
+			first = b
+		}
+	}
+	if first == nil {
+		return ""
+	}
+	where := "relay " + first.Relay
+	if len(names) > 1 {
+		where = fmt.Sprintf("all %d relays that have it, as at %s", len(names), first.Relay)
+	}
+	return f.breaker(*first, where)
+}
+
+// holds returns the breaker with which a relay holds the message back; nil: it does not.
+func (f facts) holds(relay string) *dialect.BreakerStatus {
+	known := f.destination()
+	for _, b := range f.breakers {
+		destination, key, _ := strings.Cut(b.Name, "/")
+		of := destination == known && (key == "" || key == f.message.RoutingKey) || known == "" && key == f.message.RoutingKey
+		if b.Relay == relay && of && slices.Contains([]string{"open", "throttled", "standby"}, b.State) {
+			return &b
+		}
+	}
+	return nil
+}
+
+// breaker says what a breaker means for who waits.
+func (f facts) breaker(b dialect.BreakerStatus, where string) string {
+	destination, key, _ := strings.Cut(b.Name, "/")
+	words := "destination " + destination
+	if key != "" {
+		words = "routing key " + key + " at destination " + destination
+	}
+	switch b.State {
+	case "throttled":
+		words += " asked " + where + " for a rest, of 5m at most"
+	case "standby":
+		words += " has its places taken by other relays, and none for " + where
+	default:
+		words += fmt.Sprintf(" is open at %s, after %s in a row: one probe at a time goes out, ", where, number(b.Failures, "failure"))
+		if f.plan != nil {
+			words += "the next within " + span(f.plan.cap) + ", "
+		}
+		words += "until one is answered"
+	}
+	words += " (as of " + span(time.Duration(b.Age)) + " ago)"
+	if b.LastError != "" {
+		words += "; the last error there: " + firstLine(b.LastError)
+	}
+	return words
+}
+
+// perhaps names what is held or paused where nobody knows here whether the message's route leads there.
+func (f facts) perhaps() (names []string) {
+	if f.destination() != "" || f.plan != nil {
+		return nil
+	}
+	for _, b := range f.breakers {
+		if _, there := f.alive()[b.Relay]; there && !strings.Contains(b.Name, "/") && b.State == "open" {
+			names = append(names, b.Name+", which is open")
+		}
+	}
+	for _, p := range f.pauses {
+		if target, err := relay.ParseTarget(p.Target); err == nil && target.Destination != "" {
+			names = append(names, target.Destination+", which is paused")
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}

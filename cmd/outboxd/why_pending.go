@@ -1,0 +1,197 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/outboxd/outboxd/relay"
+)
+
+// The bounds that the relay has built in: relay/DESIGN.md, Admit.
+const maxLapses = 3
+
+// explain says why a message is where it is, and what comes next. It is pure.
+func explain(f facts) answer {
+	a := answer{ID: f.message.ID, State: f.message.State}
+	switch relay.State(f.message.State) {
+	case relay.Pending:
+		a.Why = f.whyPending()
+		a.Next, a.Commands = f.nextOfPending()
+	case relay.InFlight:
+		a.Why, a.Next = f.whyInFlight(), f.nextInFlight()
+	case relay.Finished:
+		a.Why, a.Next = f.whyDone(), "nothing: it is not sent again unless somebody replays it"
+	case relay.Failed:
+		a.Why = f.whyFailed()
+		a.Next, a.Commands = f.mend()
+	}
+	a.Why, a.Next = harmless(a.Why), harmless(a.Next)
+	if a.Commands == nil {
+		a.Commands = []string{} // a list in JSON
+	}
+	return a
+}
+
+// whyPending tells what happened to the message last.
+func (f facts) whyPending() string {
+	m, last, words := f.message, f.last(), ""
+	switch {
+	case m.LeaseID == 0 && f.due():
+		words = "it has been due since " + f.when(m.DueAt.Time) + ", and no relay took it yet"
+	case m.LeaseID == 0:
+		words = "the application delayed it until " + f.when(m.DueAt.Time)
+	case m.Replays > 0 && last == nil && m.Attempts == 0 && m.Lapses == 0 && f.due():
+		words = "it was replayed, and has been due since " + f.when(m.DueAt.Time)
+	case f.lapsed():
+		words = number(m.Lapses, "lease") + " ended without an outcome of it"
+		if last != nil {
+			words += ", the last of relay " + last.Relay + ", which took it at " + f.when(last.StartedAt.Time)
+		}
+	case f.class() == classNoPolicy:
+		words = fmt.Sprintf("a relay turned it back, because no policy accepted version %d of type %s", m.SchemaVersion, m.Type)
+	case f.class() == relay.ClassPaused:
+		words = "a relay turned it back, because its type or version was paused"
+	case f.class() == "":
+		words = "a relay took it and gave it back unsent"
+	case last != nil && value(last.ErrorClass) == f.class():
+		words = f.lastSend()
+	default:
+		words = "nothing of it could be sent: " + f.lastError() + "; that costs no attempt"
+	}
+	return words + f.mayHaveTakenEffect()
+}
+
+// classNoPolicy is the error class of what no policy accepts.
+const classNoPolicy = "no_policy"
+
+func (f facts) due() bool { return f.message.DueAt == nil || !f.message.DueAt.After(f.now) }
+
+// lapsed tells that the last thing to happen was that a lease ended: another relay took the message back, or the one that
+// sent it cut the send off.
+func (f facts) lapsed() bool {
+	last := f.last()
+	cutOff := last != nil && last.Outcome == string(relay.WhatLapse) && value(last.ErrorClass) == f.class()
+	return f.message.Lapses > 0 && (f.message.LeaseID < 0 || cutOff)
+}
+
+// lastSend tells what the last send came to that was recorded.
+func (f facts) lastSend() string {
+	last := f.last()
+	words, outcome, charge := f.attempt(last.Attempt), " was turned down", ""
+	if last.Outcome == string(relay.WhatUnknown) {
+		outcome = " went out and its answer was lost"
+	}
+	if !f.charged() {
+		words, charge = "a send", ", and not charged, since the breaker opened meanwhile"
+	}
+	return words + " by relay " + last.Relay + outcome + " at " + f.when(last.StartedAt.Add(time.Duration(last.Duration))) + charge + ": " +
+		joined(value(last.ErrorClass), answered(*last))
+}
+
+// mayHaveTakenEffect tells of a send whose answer was lost.
+func (f facts) mayHaveTakenEffect() string {
+	if f.message.UnknownSince == nil {
+		return ""
+	}
+	if last := f.last(); last != nil && last.StartedAt.Sub(f.message.UnknownSince.Time).Abs() < time.Second {
+		return "; it may have taken effect"
+	}
+	return "; an earlier send, at " + f.when(f.message.UnknownSince.Time) + ", may have taken effect"
+}
+
+// nextOfPending tells what the message waits for, and what then becomes of it.
+func (f facts) nextOfPending() (next string, commands []string) {
+	var parts []string
+	if !f.due() && f.message.LeaseID != 0 {
+		parts = append(parts, "it is due at "+f.when(f.message.DueAt.Time))
+	}
+	obstacles, commands := f.obstacles()
+	fate, ends := f.fate()
+	switch {
+	case len(obstacles) > 0:
+		parts = append(parts, obstacles...)
+	case !f.due():
+		parts = append(parts, "then "+f.takers()+" takes it "+fate)
+		commands = append(commands, "outboxd retry-now "+f.message.ID)
+	case f.now.Sub(f.message.DueAt.Time) > slowFor:
+		parts = append(parts, f.overdue())
+	default:
+		parts = append(parts, f.takers()+" takes it as soon as there is room, "+fate)
+	}
+	if !ends {
+		parts = append(parts, f.deadlines()...)
+	}
+	return strings.Join(parts, "; "), commands
+}
+
+// takers are the relays one of which takes the message.
+func (f facts) takers() string {
+	names := slices.DeleteFunc(f.servers(), func(name string) bool { return f.holds(name) != nil })
+	if len(names) == 1 {
+		return "relay " + names[0]
+	}
+	return "one of the relays " + listing(names)
+}
+
+// overdue tells of a message that nothing known keeps from being taken.
+func (f facts) overdue() string {
+	words := "relays are alive (" + strings.Join(f.servers(), ", ") + ") and do not take it: they are too slow for what waits, or "
+	if f.plan == nil {
+		words += "have no route for routing key " + f.message.RoutingKey
+	} else {
+		words += "run with another configuration"
+	}
+	if held := f.perhaps(); len(held) > 0 {
+		words += ", or its route leads to " + strings.Join(held, ", or to ")
+	}
+	return words + "; outboxd status shows more"
+}
+
+// fate is what becomes of the message when a relay takes it, and whether that ends it: the order of relay/DESIGN.md, Admit.
+func (f facts) fate() (words string, ends bool) {
+	m, at := f.message, f.now
+	if !f.due() {
+		at = m.DueAt.Time
+	}
+	switch {
+	case m.UnknownSince != nil && f.dedupe().Never:
+		return "and it ends failed (unknown): its destination remembers no key", true
+	case m.UnknownSince != nil && f.forgotten(at):
+		return "and it ends failed (unknown): its destination may have forgotten its key by then", true
+	case m.Lapses > maxLapses:
+		return "and it ends failed (lease_lost), so that it kills no other relay", true
+	case m.ExpiresAt != nil && m.ExpiresAt.Before(at) && m.UnknownSince != nil:
+		return "and it ends failed (unknown), past its expires_at of " + f.when(m.ExpiresAt.Time), true
+	case m.ExpiresAt != nil && m.ExpiresAt.Before(at):
+		return "and it ends failed (expired), past its expires_at of " + f.when(m.ExpiresAt.Time), true
+	}
+	alone := ""
+	if m.Lapses > 1 {
+		alone = " alone"
+	}
+	if name := f.destination(); name != "" {
+		return "and sends it" + alone + " to " + name + ": " + f.attempt(m.Attempts+1), false
+	}
+	return "and sends it" + alone + ": " + f.attempt(m.Attempts+1), false
+}
+
+// forgotten tells that the destination may have forgotten the wire key at that time.
+func (f facts) forgotten(at time.Time) bool {
+	d := f.dedupe()
+	return d.Never || d.Window > 0 && !at.Before(f.message.UnknownSince.Add(d.Window))
+}
+
+// deadlines are what ends the message if it is not sent before.
+func (f facts) deadlines() (words []string) {
+	m, d := f.message, f.dedupe()
+	if m.UnknownSince != nil && d.Window > 0 && !f.forgotten(f.now) {
+		words = append(words, "its destination remembers its key for "+span(d.Window)+", so it can be sent again until "+
+			f.when(m.UnknownSince.Add(d.Window))+", and then ends failed (unknown)")
+	}
+	if m.ExpiresAt != nil && m.ExpiresAt.After(f.now) {
+		words = append(words, "it expires at "+f.when(m.ExpiresAt.Time))
+	}
+	return words
+}
