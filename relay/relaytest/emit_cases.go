@@ -25,6 +25,7 @@ func emitCases() []storeCase {
 		{"once, where two settlements of one batch race", emitRace},
 		{"of each of a large batch, with its own values", emitMany},
 		{"whatever is in its texts", emitTexts},
+		{"where the tables refuse it: that message alone is left", emitRefused},
 	}
 }
 

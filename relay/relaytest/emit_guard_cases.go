@@ -127,3 +127,47 @@ func emitTexts(s *suite) {
 		s.tells(got[c.ID], e, m)
 	}
 }
+
+func emitRefused(s *suite) {
+	all := s.Insert(repeat(20, Seed{Type: orders})...)
+	claims := s.claim(ofOrders)
+	bad := relay.Emit{Type: " padded"}
+	settlements := make([]relay.Settlement, len(claims))
+	for i, c := range claims {
+		settlements[i] = decide(relay.Done("x"), func(t *relay.Try) {
+			if emit(t); c.ID == all[7] {
+				t.Policy.Emit = bad
+			}
+		})(c)
+	}
+	for range 2 {
+		s.unsettled(s.a, settlements, map[string]relay.Why{all[7]: relay.Refused})
+	}
+	s.states(relay.InFlight, all[7])
+	if got := s.told(results); len(got) != 19 {
+		s.Errorf("%d messages tell, want those of the 19 others", len(got))
+	}
+	pending := s.Insert(repeat(5, Seed{Type: refunds})...)
+	o := s.order(relay.OpCancel, `{"type":"order_refunded"}`)
+	judge := func(c relay.Candidate) relay.Verdict {
+		v := relay.Judge(o, c, relay.Dedupe{})
+		if v.Emit = telling; c.ID == pending[3] {
+			v.Emit = bad
+		}
+		return v
+	}
+	for steps := 0; ; steps++ {
+		step, err := s.a.Operate(s.Context(), o, judge, 500)
+		if s.must("Operate", err); step.Finished {
+			break
+		}
+		if steps > 20 {
+			s.Fatal("the operation does not end")
+		}
+	}
+	s.applied(o.ID, 4, skipping(relay.SkipRefused, 1))
+	s.states(relay.Pending, pending[3])
+	if got := s.told(results); len(got) != 4 {
+		s.Errorf("%d messages tell of what was cancelled, want 4", len(got))
+	}
+}

@@ -82,6 +82,9 @@ func (t *Table) operate(o *operation, judge func(relay.Candidate) relay.Verdict,
 			continue
 		}
 		v := judge(t.candidate(m, o.requested, now))
+		if !o.DryRun && refuses(v.Emit) {
+			v = relay.Verdict{Why: relay.SkipRefused}
+		}
 		if v.Effect == relay.Skipped {
 			o.Add(v.Why, 1)
 			continue

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
+	"strings"
 	"time"
 
 	"github.com/outboxd/outboxd/relay"
@@ -20,6 +22,9 @@ func (s *Memory) Settle(ctx context.Context, settlements []relay.Settlement) (un
 			case m.State != relay.InFlight: // written before
 			case m.locked > 0:
 				unsettled = append(unsettled, relay.Unsettled{Settlement: settlement, Why: relay.Locked})
+			case refuses(row.Emit):
+				err := errors.New("type or aggregatetype of the message that tells has blanks around it")
+				unsettled = append(unsettled, relay.Unsettled{Settlement: settlement, Why: relay.Refused, Err: err})
 			default:
 				m.settle(row, now)
 				t.record(m, row, s.relay, now)
@@ -83,6 +88,11 @@ type told struct {
 	Attempts int           `json:"attempts"`
 	Replays  int           `json:"replays"`
 	At       string        `json:"at"`
+}
+
+// refuses tells what the tables' constraints refuse of a message that tells.
+func refuses(e relay.Emit) bool {
+	return strings.TrimSpace(e.Type) != e.Type || strings.TrimSpace(e.AggregateType) != e.AggregateType
 }
 
 // tell inserts the message that tells of one that is final now, if one does.

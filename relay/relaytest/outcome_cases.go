@@ -51,8 +51,8 @@ func breakerOpen(t *relay.Try)    { t.Opened, t.Pause = true, 7*time.Minute }
 func noPolicy(a *relay.Admission) { a.Policy = nil }
 
 // sent is the attempt row of a send; attempts is what the message counts after it.
-func sent(attempts int, what relay.What, class string) *Attempt {
-	return &Attempt{Attempt: attempts, Outcome: what, ErrorClass: class, Error: class + " happened"}
+func sent(attempts int, what relay.What, class string, status int) *Attempt {
+	return &Attempt{Attempt: attempts, Outcome: what, Status: status, ErrorClass: class, Error: class + " happened"}
 }
 
 // left sets state and reason, and the error of a class, where there is one.

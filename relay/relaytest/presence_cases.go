@@ -1,7 +1,10 @@
 package relaytest
 
 import (
+	"maps"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/outboxd/outboxd/relay"
 )
@@ -11,6 +14,8 @@ func presenceCases() []storeCase {
 		{"a relay that beats is there until it leaves", beatAndLeave},
 		{"beats again with other destinations and breakers", beatAgain},
 		{"leaves without a beat, and twice", leaveAlone},
+		{"peers are all relays that beat and did not leave, with what they serve", peersServe},
+		{"a peer's mark changes with each of its beats, and only then", peersSeen},
 	}
 }
 
@@ -56,4 +61,77 @@ func leaveAlone(s *suite) {
 	s.must("Leave", s.a.Leave(s.Context()))
 	s.must("Leave", s.a.Leave(s.Context()))
 	s.relays()
+}
+
+// peers are what a relay sees of all, by name.
+func (s *suite) peers(store relay.Presence) map[string]relay.Peer {
+	s.Helper()
+	all, err := store.Peers(s.Context())
+	s.must("Peers", err)
+	byName := map[string]relay.Peer{}
+	for _, p := range all {
+		byName[p.Name] = p
+	}
+	if len(byName) != len(all) {
+		s.Fatalf("Peers names a relay twice: %+v", all)
+	}
+	return byName
+}
+
+func peersServe(s *suite) {
+	b, c := s.Store("b"), s.Store("c")
+	if got := s.peers(s.a); len(got) != 0 {
+		s.Fatalf("before any beat the peers are %+v", got)
+	}
+	serve := func(store relay.Presence, destinations ...string) {
+		s.Helper()
+		s.must("Beat", store.Beat(s.Context(), relay.Beat{Destinations: destinations}))
+	}
+	serve(s.a, "kafka", `hooks "ü" {a,b}`)
+	serve(b)
+	see := func(want map[string]string) {
+		s.Helper()
+		for _, store := range []relay.Presence{s.a, b, c} {
+			got := map[string]string{}
+			for name, p := range s.peers(store) {
+				got[name] = strings.Join(p.Destinations, "; ")
+			}
+			if !maps.Equal(got, want) {
+				s.Errorf("the peers serve %q, want %q", got, want)
+			}
+		}
+	}
+	see(map[string]string{"a": `kafka; hooks "ü" {a,b}`, "b": ""})
+	serve(b, "kafka")
+	serve(c, "mail")
+	serve(s.a, "hooks")
+	see(map[string]string{"a": "hooks", "b": "kafka", "c": "mail"})
+	s.must("Leave", b.Leave(s.Context()))
+	see(map[string]string{"a": "hooks", "c": "mail"})
+}
+
+func peersSeen(s *suite) {
+	b := s.Store("b")
+	s.must("Beat", s.a.Beat(s.Context(), relay.Beat{}))
+	s.must("Beat", b.Beat(s.Context(), relay.Beat{}))
+	before := s.peers(s.a)
+	if before["a"].Seen == "" || before["b"].Seen == "" {
+		s.Fatalf("the peers are %+v, want a mark of each", before)
+	}
+	c := s.claimed(Seed{})
+	_, err := b.Renew(s.Context(), []relay.LeaseID{c.Lease})
+	s.must("Renew", err)
+	s.settle(done(c))
+	s.must("Finish", s.a.Finish(s.Context(), []relay.LeaseID{c.Lease}))
+	if after := s.peers(b); after["a"].Seen != before["a"].Seen || after["b"].Seen != before["b"].Seen {
+		s.Errorf("without a beat the peers went from %+v to %+v", before, after)
+	}
+	// A database's clock may stand still between two beats; relays are seconds apart.
+	after := before
+	for end := time.Now().Add(time.Minute); after["b"].Seen == before["b"].Seen && time.Now().Before(end); after = s.peers(s.a) {
+		s.must("Beat", b.Beat(s.Context(), relay.Beat{}))
+	}
+	if after["b"].Seen == before["b"].Seen || after["a"].Seen != before["a"].Seen {
+		s.Errorf("beats of b took the peers from %+v to %+v, want another mark of b alone", before, after)
+	}
 }
