@@ -11,8 +11,9 @@
 //
 // Start reading with Run in relay.go, then fly and carry in flight.go, then decide.go. Around that path: lease.go and
 // keep.go hold and renew leases, reclaim.go takes back what dead relays left, breaker.go and destination.go keep a
-// destination that is away from costing messages their budget, single.go looks for what is claimed alone, route.go
-// knows the routing keys. What operators ask for is decided in judge.go and applied by operate.go and steer.go. The
-// seams are store.go, implemented in package dialect, and sink.go, implemented in relay/sink.
+// destination that is away from costing messages their budget, share.go and peers.go divide what a destination takes
+// among the relays that are alive, single.go looks for what is claimed alone, route.go knows the routing keys. What
+// operators ask for is decided in judge.go and applied by operate.go and steer.go. The seams are store.go, implemented
+// in package dialect, and sink.go, implemented in relay/sink.
 // DESIGN.md beside this file says why.
 package relay
