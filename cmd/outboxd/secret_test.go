@@ -56,6 +56,8 @@ func TestNoPasswordInAnyOutput(t *testing.T) {
 		url, _ := json.Marshal("postgres://u:" + password + "@127.0.0.1:1/d")
 		kafka := "destinations: {k: {kafka: {brokers: ['127.0.0.1:1'], sasl: {mechanism: SCRAM-SHA-512, username: u, "
 		route := "}}}}\nroutes: [{match: '*', to: k}]\n"
+		hook := "destinations: {k: {webhook: {url: 'http://127.0.0.1:1', dedupe: 24h, "
+		hooked := "}}}\nroutes: [{match: '*', to: k, ordered: false}]\n"
 		for name, text := range map[string]string{
 			"url":             "database: {url: " + string(url) + "}\n" + kafka + "password: x" + route,
 			"bare url":        "database: {url: " + string(quoted) + "}\n" + kafka + "password: x" + route,
@@ -67,6 +69,17 @@ func TestNoPasswordInAnyOutput(t *testing.T) {
 			"wrong place":     "relay: {lease: " + string(quoted) + "}\n",
 			"as schema's key": "database: {" + password + "}\n",
 			"as broker":       "destinations: {k: {kafka: {brokers: [" + string(quoted) + "]}}}\n",
+			"bearer":          hook + "bearer: " + string(quoted) + hooked,
+			"bearer_file":     hook + "bearer_file: " + secret + hooked,
+			"basic":           hook + "basic: {username: u, password: " + string(quoted) + "}" + hooked,
+			"client_secret":   hook + "oauth2: {token_url: 'http://127.0.0.1:1', client_id: c, client_secret: " + string(quoted) + "}" + hooked,
+			"signing secret":  hook + "secrets: [" + string(quoted) + "]" + hooked,
+			"header":          hook + "headers: {X-A: " + string(quoted) + "}" + hooked,
+			"as format":       hook + "format: " + string(quoted) + hooked,
+			"as outcome":      hook + "outcomes: {'404': " + string(quoted) + "}" + hooked,
+			"as rate":         "destinations: {k: {stdout: , rate: " + string(quoted) + "}}\n",
+			"as token_url":    hook + "oauth2: {token_url: " + string(quoted) + ", client_id: c, client_secret: x}" + hooked,
+			"as result":       hook + "result: " + string(quoted) + hooked,
 			"as mechanism":    "destinations: {k: {kafka: {brokers: ['k:1'], sasl: {mechanism: " + string(quoted) + "}}}}\n",
 		} {
 			file := write(t, dir, "c.yaml", text)
