@@ -17,29 +17,31 @@ func emitTwice(s *suite) {
 }
 
 func emitLost(s *suite) {
+	tell := func(claims ...relay.Claim) (settlements []relay.Settlement) {
+		for _, c := range claims {
+			settlements = append(settlements, decide(relay.Done("x"), emit)(c))
+		}
+		return settlements
+	}
 	old := s.claimed(Seed{})
 	s.settle(relay.Release(old))
 	fresh := s.claim(ofOrders)[0]
 	absent := old
 	absent.ID, absent.Seq = "01900000-0000-7000-8000-000000000000", old.Seq+1000
+	s.unsettled(s.a, tell(old, absent), map[string]relay.Why{old.ID: relay.Lost, absent.ID: relay.Lost})
+	s.nothing("a lost settlement")
+	s.settle(tell(fresh)...)
+	s.unsettled(s.a, tell(old), map[string]relay.Why{old.ID: relay.Lost})
+	if got := s.told(results); len(got) != 1 {
+		s.Errorf("%d messages tell, want 1", len(got))
+	}
+
 	first, beside, second := s.crossed()
 	crossed := first
 	crossed.Lease = second.Lease
-	for _, settle := range []func(relay.Claim) relay.Settlement{
-		decide(relay.Done("x"), emit), decide(rejected, emit), decide(relay.Outcome{Kind: relay.KindDone, Answer: "long"}, emit),
-	} {
-		s.unsettled(s.a, []relay.Settlement{settle(old), settle(absent), settle(crossed)},
-			map[string]relay.Why{old.ID: relay.Lost, absent.ID: relay.Lost, crossed.ID: relay.Lost})
-	}
-	s.nothing("a lost settlement")
-	kept := []relay.Claim{fresh, first, beside, second}
-	settlements := make([]relay.Settlement, len(kept))
-	for i, c := range kept {
-		settlements[i] = decide(relay.Done("x"), emit)(c)
-	}
-	s.settle(settlements...)
-	if got := s.told(results); len(got) != len(kept) {
-		s.Errorf("%d messages tell, want %d", len(got), len(kept))
+	s.unsettled(s.a, tell(second, crossed, beside), map[string]relay.Why{first.ID: relay.Lost})
+	if got := s.told(results); len(got) != 2 || got[first.ID].ID != "" {
+		s.Errorf("%d messages tell, want those of the two under their own leases", len(got))
 	}
 }
 
