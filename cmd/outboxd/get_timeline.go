@@ -32,7 +32,7 @@ func timeline(m dialect.Message, lease *dialect.Lease, sends []dialect.Attempt, 
 		events = append(events, sendEvent(a))
 	}
 	for _, o := range operations {
-		events = append(events, event{At: o.AppliedAt.Time, What: o.Op + " by " + o.Actor, Error: firstLine(value(o.Note))})
+		events = append(events, event{At: o.AppliedAt.Time, What: joined(o.Op+" by "+o.Actor, firstLine(value(o.Note)))})
 	}
 	if lease != nil && m.State == string(relay.InFlight) {
 		events = append(events, event{At: lease.ClaimedAt.Time, What: "claimed", Relay: lease.Relay})

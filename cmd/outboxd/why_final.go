@@ -44,7 +44,7 @@ func (f facts) nextInFlight() string {
 	case !alive && f.lease == nil:
 		return noRelay(f.relays)
 	case f.lease == nil:
-		return f.watchers() + " walks slowly through the table, finds it, and makes it pending"
+		return f.watchers("") + " walks slowly through the table, finds it, and makes it pending"
 	case !alive:
 		return noRelay(f.relays) + "; the one that is started takes the message back after it watched the lease for " +
 			span(time.Duration(f.lease.Length))
@@ -57,17 +57,28 @@ func (f facts) nextInFlight() string {
 		return "the outcome is written when its send ends" + within + "; if the relay dies, another one takes the message back once the lease has stood still for " +
 			span(time.Duration(f.lease.Length))
 	}
-	return f.watchers() + " takes the message back after it saw the lease stand still for " + span(time.Duration(f.lease.Length)) +
+	others := f.watchers(f.lease.Relay)
+	if others == "" {
+		return "no other relay is alive to take the message back: start one with outboxd run, or " + f.lease.Relay + " anew"
+	}
+	return others + " takes the message back after it saw the lease stand still for " + span(time.Duration(f.lease.Length)) +
 		": pending, due at once, and one lapse more"
 }
 
-// watchers are the relays one of which takes back what another one left.
-func (f facts) watchers() string {
-	names := slices.Sorted(maps.Keys(f.alive()))
-	if len(names) == 1 {
-		return "relay " + names[0]
+// watchers are the relays alive one of which takes back what another one left; empty: there is none.
+func (f facts) watchers(but string) string {
+	return oneOf(slices.DeleteFunc(slices.Sorted(maps.Keys(f.alive())), func(name string) bool { return name == but }))
+}
+
+// oneOf is a relay, or one of several, in a sentence.
+func oneOf(relays []string) string {
+	switch len(relays) {
+	case 0:
+		return ""
+	case 1:
+		return "relay " + relays[0]
 	}
-	return "one of the relays " + listing(names)
+	return "one of the relays " + listing(relays)
 }
 
 // whyDone tells who acknowledged what, and how long it took.

@@ -42,9 +42,14 @@ func inFlightCases() []explained {
 			next: "relay b takes the message back after it saw the lease stand still for 30s: pending, due at once, and one lapse more",
 		},
 		{
+			name: "in flight, its relay hangs, and is the only one", facts: facts{message: message(relay.InFlight), lease: lease(-time.Minute), relays: alive("a")},
+			why:  "relay a took it at 2026-01-31T11:59:00Z, 1m ago, and its lease of 30s, last renewed 1m ago, has stood still for longer than that",
+			next: "no other relay is alive to take the message back: start one with outboxd run, or a anew",
+		},
+		{
 			name: "in flight, its relay hangs", facts: facts{message: message(relay.InFlight), lease: lease(-time.Minute), relays: alive("a", "b")},
 			why:  "relay a took it at 2026-01-31T11:59:00Z, 1m ago, and its lease of 30s, last renewed 1m ago, has stood still for longer than that",
-			next: "one of the relays a and b takes the message back after it saw the lease stand still for 30s: pending, due at once, and one lapse more",
+			next: "relay b takes the message back after it saw the lease stand still for 30s: pending, due at once, and one lapse more",
 		},
 		{
 			name: "in flight, and no relay is alive", facts: facts{message: message(relay.InFlight), lease: lease(-time.Minute)},

@@ -128,11 +128,7 @@ func (f facts) nextOfPending() (next string, commands []string) {
 
 // takers are the relays one of which takes the message.
 func (f facts) takers() string {
-	names := slices.DeleteFunc(f.servers(), func(name string) bool { return f.holds(name) != nil })
-	if len(names) == 1 {
-		return "relay " + names[0]
-	}
-	return "one of the relays " + listing(names)
+	return oneOf(slices.DeleteFunc(f.servers(), func(name string) bool { return f.holds(name) != nil }))
 }
 
 // overdue tells of a message that nothing known keeps from being taken.
