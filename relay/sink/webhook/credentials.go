@@ -3,7 +3,7 @@ package webhook
 import (
 	"context"
 	"encoding/base64"
-	"fmt"
+	"errors"
 	"maps"
 	"net/http"
 	"slices"
@@ -107,40 +107,57 @@ func (c *credentials) close() {
 	}
 }
 
-// check reads every secret once, so that one that is not there is found at the start. It returns what is wrong, each as
-// an unproven.
+// check reads every secret once, so that one that is not there or cannot be sent is found at the start. It returns what is
+// wrong, each as an unproven.
 func (c *credentials) check() []error {
 	var errs []error
-	known := &secrets{}
-	try := func(setting string, from Source) {
+	check := func(setting string, from Source, usable func(string) error) {
 		if from == nil {
 			return
 		}
-		if _, err := known.read(from); err != nil {
+		value, err := from()
+		if err == nil {
+			err = usable(value)
+		}
+		if err != nil {
 			errs = append(errs, unread(setting, err))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.headers)) {
-		try("headers."+name, c.headers[name])
+		check("headers."+name, c.headers[name], sendable)
 	}
-	try("bearer", c.bearer)
+	check("bearer", c.bearer, sendable)
 	if c.basic != nil {
-		try("basic.password", c.basic.Password)
+		check("basic.password", c.basic.Password, sendable)
 	}
 	if c.tokens != nil {
-		try("oauth2.client_secret", c.tokens.server.ClientSecret)
+		check("oauth2.client_secret", c.tokens.server.ClientSecret, sendable)
 	}
-	try("secrets", c.signing)
+	check("secrets", c.signing, func(text string) error {
+		_, err := signingKeys(text)
+		return err
+	})
 	return errs
 }
 
 // setSecret sets a header whose value no output may show. Its error does not either.
 func setSecret(to http.Header, name, value string) error {
-	for i := range len(value) {
-		if value[i] < 0x20 || value[i] == 0x7f {
-			return &unproven{classAuth, fmt.Sprintf("the secret of header %s has a control character in it, such as a line break", name)}
-		}
+	if err := sendable(value); err != nil {
+		return &unproven{classAuth, "the secret of header " + name + " " + err.Error()}
 	}
 	to.Set(name, value)
+	return nil
+}
+
+// sendable tells whether a secret can be the value of a header.
+func sendable(value string) error {
+	if value == "" {
+		return errors.New("is empty")
+	}
+	for i := range len(value) {
+		if value[i] < 0x20 || value[i] == 0x7f {
+			return errors.New("has a control character in it, such as a line break")
+		}
+	}
 	return nil
 }

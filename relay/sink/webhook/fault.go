@@ -21,6 +21,8 @@ func faultRule(err error, p *progress) relay.Outcome {
 	switch {
 	case p.late():
 		return relay.Unsent(classTimeout, "too late to send it again: from now on the destination may forget the key")
+	case isCertificateRefused(err):
+		return relay.Unsent(classTLS, "it does not take our certificate, or wants one: "+oneLine(err))
 	case !wrote && errors.As(err, new(unconnected)):
 		return relay.Unsent(class, oneLine(err))
 	case !wrote && class == classTimeout:
@@ -73,6 +75,22 @@ func isUntrusted(err error) bool {
 	)
 	return errors.As(err, &cert) || errors.As(err, &invalid) || errors.As(err, &unknown) || errors.As(err, &hostname) ||
 		errors.As(err, &record) || errors.As(err, &op) && op.Op == "remote error"
+}
+
+// isCertificateRefused tells whether the other side ended the handshake because of our certificate. TLS 1.3 lets us write
+// before it has looked at that, so the alert comes where an answer should be, and nobody has read the request.
+func isCertificateRefused(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	if !ok || op.Op != "remote error" {
+		return false
+	}
+	// bad, unsupported, revoked, expired, unknown, of an unknown CA, without access, missing. RFC 8446, 6.2.
+	for _, alert := range []tls.AlertError{42, 43, 44, 45, 46, 48, 49, 116} {
+		if op.Err.Error() == alert.Error() { // the type of op.Err is crypto/tls's own, its words are those of an AlertError
+			return true
+		}
+	}
+	return false
 }
 
 func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

@@ -47,7 +47,7 @@ func (r rules) of(status int) relay.Outcome {
 		o = rule.instead(o, status)
 	case r.remembersFailures && status/100 == 5:
 		o.Reason = relay.Unknowable
-		o.Err += ": remembers_failures says that this key would be answered so for ever"
+		o.Err += ": it remembers its failures, and would answer this key so for ever"
 	}
 	o.Status = status
 	o.Pause = r.onGonePause && status == http.StatusGone
@@ -56,7 +56,7 @@ func (r rules) of(status int) relay.Outcome {
 
 // instead gives the outcome of a rule in place of the usual one.
 func (r Rule) instead(usual relay.Outcome, status int) relay.Outcome {
-	o := relay.Outcome{Kind: r.Kind, Class: usual.Class, Err: statusText(status) + ", which outcomes makes a " + string(r.Kind)}
+	o := relay.Outcome{Kind: r.Kind, Class: usual.Class, Err: statusText(status) + ", " + string(r.Kind) + " by the outcomes of this destination"}
 	switch r.Kind {
 	case relay.KindDone:
 		return relay.Done("")

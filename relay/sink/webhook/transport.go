@@ -113,4 +113,5 @@ func (d *dialer) handshake(ctx context.Context, raw net.Conn, address string) (*
 // insecure says that there was a connection, but no TLS on it.
 type insecure struct{ error }
 
+func (i insecure) Error() string { return "TLS handshake: " + i.error.Error() }
 func (i insecure) Unwrap() error { return i.error }
