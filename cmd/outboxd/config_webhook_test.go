@@ -205,7 +205,7 @@ func TestWebhook_Environment(t *testing.T) {
 		"enough":         {env: needed},
 		"no memory":      {env: []string{needed[0], "OUTBOXD_WEBHOOK_DEDUPE=never", needed[2]}},
 		"no dedupe":      {env: []string{needed[0], needed[2]}, want: "OUTBOXD_WEBHOOK_DEDUPE: it has no default: say how long the receiver remembers an Idempotency-Key, such as 24h, or never"},
-		"no ordered":     {env: needed[:2], want: "OUTBOXD_WEBHOOK_ORDERED: it has no default: say false, and messages of one aggregateid may overtake each other"},
+		"no ordered":     {env: needed[:2:2], want: "OUTBOXD_WEBHOOK_ORDERED: it has no default: say false, and messages of one aggregateid may overtake each other"},
 		"ordered":        {env: append(needed[:2:2], "OUTBOXD_WEBHOOK_ORDERED=true"), want: "routes[0].ordered: order per key comes in a later release; take ordered out, or say false (it comes from the environment OUTBOXD_WEBHOOK_ORDERED)"},
 		"no boolean":     {env: append(needed[:2:2], "OUTBOXD_WEBHOOK_ORDERED=hunter2"), want: "OUTBOXD_WEBHOOK_ORDERED: wants true or false"},
 		"no duration":    {env: []string{needed[0], "OUTBOXD_WEBHOOK_DEDUPE=hunter2", needed[2]}, want: "destinations.webhook.webhook.dedupe: wants how long the receiver remembers an Idempotency-Key, such as 24h, and at least 1s; or never (it comes from the environment OUTBOXD_WEBHOOK_DEDUPE)"},

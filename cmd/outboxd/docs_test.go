@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/x509"
 	"encoding/pem"
+	"fmt"
 	"maps"
 	"net/http/httptest"
 	"os"
@@ -37,20 +38,22 @@ func TestDocumentedKeys(t *testing.T) {
 	}
 }
 
-// TestDocumentedExample holds that the example is taken without a warning, with files of its own in place of /etc/outboxd.
-func TestDocumentedExample(t *testing.T) {
+// TestDocumentedExamples holds that each example is taken without a warning, with files of its own in place of /etc/outboxd.
+func TestDocumentedExamples(t *testing.T) {
 	t.Parallel()
-	_, rest, _ := strings.Cut(configurationDoc(t), "```yaml\n")
-	example, _, found := strings.Cut(rest, "```\n")
-	if !found {
-		t.Fatal("docs/configuration.md has no example")
-	}
 	dir := t.TempDir()
 	writeCredentials(t, dir)
-	file := filepath.Join(dir, "outboxd.yaml")
-	writeTo(t, file, []byte(strings.ReplaceAll(example, "/etc/outboxd", dir)))
-	if code, _, stderr := cli(t, environment(), "config", "validate", "-c", file); code != exitOK || stderr != "the configuration is good\n" {
-		t.Errorf("exit %d:\n%s", code, stderr)
+	examples := regexp.MustCompile("(?s)```yaml\n(.*?)```\n").FindAllStringSubmatch(configurationDoc(t), -1)
+	if len(examples) < 9 {
+		t.Fatalf("docs/configuration.md has %d examples", len(examples))
+	}
+	for i, example := range examples {
+		file := filepath.Join(dir, fmt.Sprintf("%d.yaml", i))
+		writeTo(t, file, []byte(strings.ReplaceAll(example[1], "/etc/outboxd", dir)))
+		code, _, stderr := cli(t, environment("DATABASE_URL=postgres://h/d"), "config", "validate", "-c", file)
+		if code != exitOK || stderr != "the configuration is good\n" {
+			t.Errorf("exit %d:\n%s\n%s", code, stderr, example[1])
+		}
 	}
 }
 
@@ -78,14 +81,18 @@ func documentedKeys(doc string) map[string]bool {
 	return keys
 }
 
-// addKeys notes the path of every key below a section; NAME and TYPE stand for what a file may call as it likes.
+// addKeys notes the path of every key below a section; NAME, TYPE and STATUS stand for what a file may call as it likes. The
+// keys of emit are the same under a type.
 func addKeys(keys map[string]bool, path string, section reflect.Type) {
 	for key, field := range fieldsOf(reflect.New(section).Elem()) {
 		here, below := join(path, key), field.Type()
 		keys[here] = true
-		if below.Kind() == reflect.Map {
-			here = join(here, map[string]string{"destinations": "NAME", "types": "TYPE"}[key])
+		if below.Kind() == reflect.Map && below.Elem().Kind() == reflect.Struct && below.Elem() != reflect.TypeFor[Secret]() {
+			here = join(here, map[string]string{"destinations": "NAME", "types": "TYPE", "outcomes": "STATUS"}[key])
 			keys[here] = true
+		}
+		if here == "routes.types.TYPE.emit" {
+			continue
 		}
 		if slices.Contains([]reflect.Kind{reflect.Map, reflect.Pointer, reflect.Slice}, below.Kind()) {
 			below = below.Elem()
@@ -107,11 +114,16 @@ func writeCredentials(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: identity.Certificate[0]})
-	for _, name := range []string{"kafka-ca.pem", "partners-ca.pem", "partners-client.pem"} {
+	for _, name := range []string{"kafka-ca.pem", "partners-ca.pem", "partners-client.pem", "bank-ca.pem", "client.pem"} {
 		writeTo(t, filepath.Join(dir, name), cert)
 	}
-	writeTo(t, filepath.Join(dir, "partners-client.key"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}))
-	writeTo(t, filepath.Join(dir, "kafka-password"), []byte("secret\n"))
+	for _, name := range []string{"partners-client.key", "client.key"} {
+		writeTo(t, filepath.Join(dir, name), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}))
+	}
+	for _, name := range []string{"kafka-password", "billing-token", "billing-password", "api-key", "client-secret"} {
+		writeTo(t, filepath.Join(dir, name), []byte("secret\n"))
+	}
+	writeTo(t, filepath.Join(dir, "whsec"), []byte("whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3\nwhsec_MTIzNDU2Nzg5YWJjZGVmMDEyMzQ1Njc4\n"))
 	writeTo(t, filepath.Join(dir, "database-url"), []byte("postgres://shop@db.example/shop\n"))
 }
 
