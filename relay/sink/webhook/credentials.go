@@ -59,7 +59,7 @@ func (c *credentials) prove(ctx context.Context, to http.Header, known *secrets)
 		if err != nil {
 			return nil, unread("headers."+name, err)
 		}
-		if err := setSecret(to, name, value); err != nil {
+		if err := setSecret(to, name, "", value); err != nil {
 			return nil, err
 		}
 	}
@@ -74,7 +74,7 @@ func (c *credentials) authorize(ctx context.Context, to http.Header, known *secr
 		if err != nil {
 			return nil, unread("bearer", err)
 		}
-		return nil, setSecret(to, headerAuthorization, "Bearer "+value)
+		return nil, setSecret(to, headerAuthorization, "Bearer ", value)
 	case c.basic != nil:
 		password, err := known.read(c.basic.Password)
 		if err != nil {
@@ -82,14 +82,14 @@ func (c *credentials) authorize(ctx context.Context, to http.Header, known *secr
 		}
 		pair := base64.StdEncoding.EncodeToString([]byte(c.basic.Username + ":" + password))
 		known.add(pair)
-		return nil, setSecret(to, headerAuthorization, "Basic "+pair)
+		return nil, setSecret(to, headerAuthorization, "Basic ", pair)
 	case c.tokens != nil:
 		used, err := c.tokens.get(ctx)
 		if err != nil {
 			return nil, err
 		}
 		known.add(used.AccessToken, used.secret)
-		return used, setSecret(to, headerAuthorization, used.Type()+" "+used.AccessToken)
+		return used, setSecret(to, headerAuthorization, used.Type()+" ", used.AccessToken)
 	}
 	return nil, nil
 }
@@ -140,12 +140,12 @@ func (c *credentials) check() []error {
 	return errs
 }
 
-// setSecret sets a header whose value no output may show. Its error does not either.
-func setSecret(to http.Header, name, value string) error {
+// setSecret sets a header whose value, behind its scheme, no output may show. Its error does not either.
+func setSecret(to http.Header, name, scheme, value string) error {
 	if err := sendable(value); err != nil {
 		return &unproven{classAuth, "the secret of header " + name + " " + err.Error()}
 	}
-	to.Set(name, value)
+	to.Set(name, scheme+value)
 	return nil
 }
 

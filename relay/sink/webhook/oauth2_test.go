@@ -1,0 +1,334 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/outboxd/outboxd/relay"
+)
+
+// tokenServer gives tokens: canary-token-1, canary-token-2 and so on.
+type tokenServer struct {
+	url     string
+	given   atomic.Int64
+	life    atomic.Int64 // of each, in seconds; 0: it does not say
+	mu      sync.Mutex
+	last    *http.Request
+	form    map[string][]string
+	answers func(w http.ResponseWriter) bool // true: it has answered in another way
+}
+
+func newTokenServer(t *testing.T) *tokenServer {
+	t.Helper()
+	s := &tokenServer{}
+	s.url = serve(t, s.serve)
+	return s
+}
+
+func (s *tokenServer) serve(w http.ResponseWriter, r *http.Request) {
+	_ = r.ParseForm()
+	s.mu.Lock()
+	s.last, s.form = r, r.PostForm
+	s.mu.Unlock()
+	if s.answers != nil && s.answers(w) {
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	expires := ""
+	if life := s.life.Load(); life > 0 {
+		expires = fmt.Sprintf(`,"expires_in":%d`, life)
+	}
+	_, _ = fmt.Fprintf(w, `{"access_token":"canary-token-%d","token_type":"bearer"%s}`, s.given.Add(1), expires)
+}
+
+func (s *tokenServer) config() *OAuth2 {
+	return &OAuth2{TokenURL: s.url + "/token?canary", ClientID: "me", ClientSecret: is("canary-client")}
+}
+
+// authorizations are the headers of that name that came.
+func authorizations(w *wire) []string {
+	requests, _, _ := w.seen()
+	all := make([]string, len(requests))
+	for i, r := range requests {
+		all[i] = r.Header.Get(headerAuthorization)
+	}
+	return all
+}
+
+// TestTokenRequest holds what the token server is asked.
+func TestTokenRequest(t *testing.T) {
+	t.Parallel()
+	for _, inBody := range []bool{false, true} {
+		server, w := newTokenServer(t), newWire(t, reply(ok))
+		s := newSink(t, w.url(), func(c *Config) {
+			c.OAuth2 = server.config()
+			c.OAuth2.Scopes, c.OAuth2.Params, c.OAuth2.InBody = []string{"charge", "refund"}, map[string]string{"audience": "billing"}, inBody
+		})
+		if o := s.Send(t.Context(), newMessage("a")); o.Kind != relay.KindDone {
+			t.Fatalf("%+v", o)
+		}
+		if got := authorizations(w); got[0] != "Bearer canary-token-1" {
+			t.Error(got)
+		}
+		want := map[string][]string{"grant_type": {"client_credentials"}, "scope": {"charge refund"}, "audience": {"billing"}}
+		if inBody {
+			want["client_id"], want["client_secret"] = []string{"me"}, []string{"canary-client"}
+		}
+		user, password, basic := server.last.BasicAuth()
+		if fmt.Sprint(server.form) != fmt.Sprint(want) || basic == inBody || basic && (user != "me" || password != "canary-client") {
+			t.Errorf("in body %t: %v, %s %s", inBody, server.form, user, password)
+		}
+	}
+}
+
+// TestOneToken holds that all sends share a token, and that many that wait for the first cause one question.
+func TestOneToken(t *testing.T) {
+	t.Parallel()
+	server, w := newTokenServer(t), newWire(t, reply(ok))
+	var waiting sync.WaitGroup
+	const sends = 20
+	waiting.Add(sends)
+	server.answers = func(http.ResponseWriter) bool {
+		waiting.Wait() // until all sends are under way
+		return false
+	}
+	s := newSink(t, w.url(), func(c *Config) { c.OAuth2 = server.config() })
+	var all sync.WaitGroup
+	for range sends {
+		all.Go(func() {
+			waiting.Done()
+			if o := s.Send(t.Context(), newMessage("a")); o.Kind != relay.KindDone {
+				t.Errorf("%+v", o)
+			}
+		})
+	}
+	all.Wait()
+	if o := s.Send(t.Context(), newMessage("a")); o.Kind != relay.KindDone || server.given.Load() != 1 {
+		t.Errorf("%+v with %d tokens", o, server.given.Load())
+	}
+}
+
+// TestRefusedToken holds that a 401 drops the token that it was about, and no other, so that the retry has a new one.
+func TestRefusedToken(t *testing.T) {
+	t.Parallel()
+	server := newTokenServer(t)
+	w := newWire(t, nil)
+	w.script = func(c net.Conn, nth int) {
+		if all := authorizations(w); all[nth-1] == "Bearer canary-token-1" {
+			reply("HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n")(c, nth)
+			return
+		}
+		reply("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")(c, nth)
+	}
+	s := newSink(t, w.url(), func(c *Config) { c.OAuth2 = server.config() })
+	for range 4 {
+		wantKind(t, s.Send(t.Context(), newMessage("a")), relay.KindRetry, classAuth)
+	}
+	if got := strings.Join(authorizations(w), ", "); got != "Bearer canary-token-1, Bearer canary-token-2, Bearer canary-token-2, Bearer canary-token-2" {
+		t.Error(got)
+	}
+	old := &token{Token: must(s.credentials.tokens.get(t.Context())).Token}
+	s.credentials.tokens.drop(&token{Token: must(s.credentials.tokens.ask(t.Context())).Token})
+	if now := must(s.credentials.tokens.get(t.Context())); now.AccessToken != old.AccessToken {
+		t.Errorf("%s was dropped for another one", old.AccessToken)
+	}
+}
+
+// TestNoToken holds what is said where the token server gives none, without its own words, and that nothing goes out.
+func TestNoToken(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		status      int
+		contentType string
+		body        string
+		class, want string
+	}{
+		"error of the standard": {400, "application/json", `{"error":"invalid_scope","error_description":"canary"}`, classAuth, "no token: the token server answered HTTP 400, invalid_scope"},
+		"error of its own":      {403, "application/json", `{"error":"canary"}`, classAuth, "no token: the token server answered HTTP 403"},
+		"error in a form":       {401, "text/plain", `error=invalid_client&error_description=canary`, classAuth, "no token: the token server answered HTTP 401, invalid_client"},
+		"error with a 200":      {200, "application/json", `{"error":"invalid_grant"}`, classAuth, "no token: the token server answered HTTP 200, invalid_grant"},
+		"not now":               {503, "text/html", `canary`, class5xx, "no token: the token server answered HTTP 503"},
+		"too many":              {429, "text/html", `canary`, classAuth, "no token: the token server answered HTTP 429"},
+		"redirect":              {307, "text/html", `canary`, class3xx, "no token: the token server answered HTTP 307"},
+		"no JSON":               {200, "application/json", `canary`, classOther, "no token: the token server's answer holds none"},
+		"empty":                 {200, "application/json", `{"access_token":""}`, classOther, "no token: the token server's answer holds none"},
+		"endless":               {200, "application/json", `{"access_token":"canary` + strings.Repeat("x", 2*maxTokenBytes), classOther, "no token: the token server's answer holds none"},
+		"a line break in it":    {200, "application/json", `{"access_token":"canary\r\nX: y"}`, classAuth, "the secret of header Authorization has a control character in it, such as a line break"},
+	} {
+		server, w := newTokenServer(t), newWire(t, reply(ok))
+		asked := 0
+		server.answers = func(w http.ResponseWriter) bool {
+			asked++
+			w.Header().Set("Content-Type", c.contentType)
+			w.Header().Set(headerLocation, server.url)
+			w.WriteHeader(c.status)
+			_, _ = io.WriteString(w, c.body)
+			return true
+		}
+		s := newSink(t, w.url(), func(cfg *Config) { cfg.OAuth2 = server.config() })
+		o := s.Send(t.Context(), newMessage("a"))
+		if o != relay.Unsent(c.class, c.want) || asked != 1 || w.count() != 0 {
+			t.Errorf("%s: %+v after %d questions and %d requests", name, o, asked, w.count())
+		}
+	}
+}
+
+// fakeServer is a token server inside a synctest bubble.
+type fakeServer struct {
+	asked int
+	after time.Duration // until it answers
+	give  func(nth int) (status int, body string)
+}
+
+func (f *fakeServer) RoundTrip(req *http.Request) (*http.Response, error) {
+	f.asked++
+	nth := f.asked
+	select {
+	case <-time.After(f.after):
+	case <-req.Context().Done():
+		return nil, req.Context().Err()
+	}
+	status, body := f.give(nth)
+	return &http.Response{
+		StatusCode: status, Status: strconv.Itoa(status), Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(bytes.NewBufferString(body)), Request: req,
+	}, nil
+}
+
+func (f *fakeServer) tokens(t *testing.T) *tokens {
+	return &tokens{
+		server: OAuth2{TokenURL: "http://h", ClientID: "me", ClientSecret: is("canary")},
+		client: &http.Client{Transport: f}, timeout: 20 * time.Second, life: t.Context(),
+	}
+}
+
+// hour gives tokens of an hour.
+func hour(nth int) (int, string) {
+	return http.StatusOK, fmt.Sprintf(`{"access_token":"%d","expires_in":3600}`, nth)
+}
+
+// TestRenewal holds that the next token is asked for before the end of the old one, and that no send waits for it.
+func TestRenewal(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeServer{after: time.Second, give: hour}
+		tokens := f.tokens(t)
+		start := time.Now()
+		get := func(at time.Duration, want string, waits time.Duration) {
+			t.Helper()
+			time.Sleep(time.Until(start.Add(at)))
+			asked := time.Now()
+			got, err := tokens.get(t.Context())
+			if err != nil || got.AccessToken != want || time.Since(asked) != waits {
+				t.Errorf("after %s: %+v, %v after %s, want %s after %s", at, got, err, time.Since(asked), want, waits)
+			}
+			synctest.Wait()
+		}
+		get(0, "1", time.Second)
+		get(58*time.Minute, "1", 0)
+		get(59*time.Minute+30*time.Second, "1", 0) // a renewal begins
+		get(59*time.Minute+32*time.Second, "2", 0)
+		get(3*time.Hour, "3", time.Second) // over: it has to wait
+		if f.asked != 3 {
+			t.Errorf("%d questions", f.asked)
+		}
+	})
+}
+
+// TestFailedRenewal holds that the old token serves until its end, and that the token server is not asked at every send.
+func TestFailedRenewal(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeServer{give: func(nth int) (int, string) {
+			if nth == 1 {
+				return hour(nth)
+			}
+			return http.StatusServiceUnavailable, ""
+		}}
+		tokens := f.tokens(t)
+		if _, err := tokens.get(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(59 * time.Minute)
+		for range 59 {
+			time.Sleep(time.Second)
+			if got, err := tokens.get(t.Context()); err != nil || got.AccessToken != "1" {
+				t.Fatalf("%+v, %v", got, err)
+			}
+			synctest.Wait()
+		}
+		if f.asked < 5 || f.asked > 15 {
+			t.Errorf("%d questions in a minute", f.asked)
+		}
+		time.Sleep(2 * time.Second)
+		if got, err := tokens.get(t.Context()); err == nil {
+			t.Errorf("a token that is over: %+v", got)
+		}
+	})
+}
+
+// TestShortToken holds that a token of seconds is used for most of them.
+func TestShortToken(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeServer{give: func(nth int) (int, string) { return 200, fmt.Sprintf(`{"access_token":"%d","expires_in":5}`, nth) }}
+		tokens := f.tokens(t)
+		for range 8 {
+			if got := must(tokens.get(t.Context())); got.AccessToken != "1" {
+				t.Fatal(got.AccessToken)
+			}
+			time.Sleep(500 * time.Millisecond)
+		}
+	})
+}
+
+// TestWaitForToken holds that a send waits no longer than it may itself, that it takes no other along, and that a failure is
+// told to all that waited for it.
+func TestWaitForToken(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeServer{after: 10 * time.Second, give: hour}
+		tokens := f.tokens(t)
+		short, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		var patient sync.WaitGroup
+		patient.Go(func() {
+			time.Sleep(time.Millisecond)
+			if got, err := tokens.get(t.Context()); err != nil || got.AccessToken != "1" {
+				t.Errorf("%+v, %v", got, err)
+			}
+		})
+		if _, err := tokens.get(short); textOf(err) != "no token from the token server in time" {
+			t.Error(err)
+		}
+		patient.Wait()
+		if f.asked != 1 {
+			t.Errorf("%d questions", f.asked)
+		}
+		tokens.held, f.after = nil, time.Minute
+		start := time.Now()
+		var all sync.WaitGroup
+		for range 5 {
+			all.Go(func() {
+				if _, err := tokens.get(t.Context()); textOf(err) != "no token: no answer of the token server in time" {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if f.asked != 2 || time.Since(start) != 20*time.Second {
+			t.Errorf("%d questions after %s", f.asked, time.Since(start))
+		}
+	})
+}
