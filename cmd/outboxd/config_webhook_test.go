@@ -227,3 +227,35 @@ func TestWebhook_Environment(t *testing.T) {
 		}
 	}
 }
+
+// TestWebhook_Shown holds that what config show prints is read as it was, but for the secrets.
+func TestWebhook_Shown(t *testing.T) {
+	t.Parallel()
+	const file = "testdata/config/good/whole.yaml"
+	before, err := load(file, environment())
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, shown, stderr := cli(t, environment("OUTBOXD_CONFIG="+file), "config", "show")
+	if code != exitOK {
+		t.Fatal(stderr)
+	}
+	after, _ := loadText(t, shown) // masks are no signing secrets
+	if after.config.hash() != before.config.hash() || strings.Contains(shown, "acme") || strings.Contains(shown, "whsec_") {
+		t.Errorf("%s shows\n%s", file, shown)
+	}
+	_, resolved, _ := cli(t, environment("OUTBOXD_CONFIG="+file), "config", "show", "--resolved", "-o", "jsonl")
+	for _, want := range []string{
+		`{"key":"destinations.billing.webhook.outcomes.418","value":"{retry: 5}","origin":"` + file + `:`,
+		`{"key":"destinations.billing.webhook.outcomes.5xx","value":"unknown","origin":"` + file + `:`,
+		`{"key":"destinations.billing.webhook.headers.X-Tenant","value":"<secret>","origin":"` + file + `:`,
+		`{"key":"destinations.billing.webhook.secrets[1]","value":"<secret>","origin":"` + file + `:`,
+		`{"key":"destinations.billing.rate","value":"600/m","origin":"` + file + `:`,
+		`{"key":"routes[2].emit","value":"charge_result","origin":"` + file + `:`,
+		`{"key":"routes[2].types.refund.emit","value":"{type: refunded, aggregatetype: audit.results}","origin":"` + file + `:`,
+	} {
+		if !strings.Contains(resolved, want) {
+			t.Errorf("no %s in\n%s", want, resolved)
+		}
+	}
+}

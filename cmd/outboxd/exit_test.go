@@ -25,7 +25,7 @@ func TestExitCodes(t *testing.T) {
 		{args: "run now", code: exitUsage, want: "outboxd: outboxd run takes no arguments; see outboxd run --help"},
 		{args: "version -o xml", code: exitUsage, want: "outboxd: -o wants table, json or jsonl"},
 		{args: "migrate print --script nothing", code: exitUsage, want: `outboxd: --script: postgres has no script "nothing": roles (not SQLite) or drop`},
-		{args: "run", code: exitConfiguration, want: "destinations: there is none; name one in the file, or set OUTBOXD_KAFKA_BROKERS"},
+		{args: "run", code: exitConfiguration, want: "destinations: there is none; name one in the file, or set OUTBOXD_KAFKA_BROKERS or OUTBOXD_WEBHOOK_URL"},
 		{
 			args: "run -c testdata/config/stdout.yaml", code: exitConfiguration,
 			want: "outboxd: no database: set OUTBOXD_DATABASE_URL or OUTBOXD_DATABASE_URL_FILE, or database.url_file in the configuration",
