@@ -29,6 +29,11 @@ func (t *TLS) config() (*tls.Config, error) {
 	if t.CertFile == "" {
 		return c, nil
 	}
+	for key, name := range map[string]string{"cert_file": t.CertFile, "key_file": t.KeyFile} {
+		if _, err := os.ReadFile(name); err != nil {
+			return nil, fmt.Errorf("webhook.tls.%s: %w", key, fileError(err))
+		}
+	}
 	if _, err := t.keyPair(); err != nil {
 		return nil, fmt.Errorf("webhook.tls.cert_file: %w", err)
 	}
@@ -38,15 +43,12 @@ func (t *TLS) config() (*tls.Config, error) {
 
 // keyPair reads our certificate. It is asked again for every connection, since certificates are renewed in place.
 func (t *TLS) keyPair() (*tls.Certificate, error) {
-	for _, name := range []string{t.CertFile, t.KeyFile} {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, fileError(err)
-		}
-		_ = f.Close()
-	}
 	pair, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile)
-	if err != nil {
+	var path *fs.PathError
+	switch {
+	case errors.As(err, &path):
+		return nil, fileError(err)
+	case err != nil:
 		return nil, fmt.Errorf("%s and %s are no certificate and its key in PEM: %w", t.CertFile, t.KeyFile, err)
 	}
 	return &pair, nil
