@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"time"
@@ -68,11 +69,27 @@ func (l *loaded) testDestination(ctx context.Context, name string, d destination
 	if err != nil {
 		return err
 	}
-	sink, ok := made.Sink.(tester)
-	if !ok {
+	if sink, ok := made.Sink.(tester); ok {
+		sink.Test(ctx, mended(told))
+	} else {
 		told("standard output", "there is nothing to test", nil)
-		return nil
 	}
-	sink.Test(ctx, told)
 	return closeSinks(relay.Config{Destinations: []relay.Destination{made}})
+}
+
+// mended adds to a step of a webhook's test that failed where to look.
+func mended(told func(step, words string, err error)) func(step, words string, err error) {
+	look := map[string]string{
+		"address":    "check the host in url, and the names that this host can resolve",
+		"connection": "check host and port in url, and what stands between",
+		"tls":        "check tls.ca_file and tls.server_name, and the receiver's certificate",
+		"token":      "check oauth2",
+		"options":    "check bearer, basic or oauth2, and what the receiver wants",
+	}
+	return func(step, words string, err error) {
+		if mend := look[step]; err != nil && mend != "" {
+			err = fmt.Errorf("%w; %s", err, mend)
+		}
+		told(step, words, err)
+	}
 }

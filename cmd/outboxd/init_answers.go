@@ -146,13 +146,15 @@ func (a *answers) problems() problems {
 
 // checkWhole finds a mistake in what would be written, and names the flag that it comes from.
 func (a *answers) checkWhole() error {
-	for _, found := range a.problems() {
-		for _, q := range a.questions() {
-			if q.key != "" && strings.HasPrefix(found.path, q.key) {
-				return usagef("--%s: %s", q.flag, found.text)
-			}
-		}
-		return usagef("%s: %s", found.path, found.text)
+	all := a.problems()
+	if len(all) == 0 {
+		return nil
 	}
-	return nil
+	from := all[0].path
+	for _, q := range a.questions() {
+		if q.key != "" && strings.HasPrefix(from, q.key) {
+			from = "--" + q.flag
+		}
+	}
+	return usagef("%s: %s", from, all[0].text)
 }

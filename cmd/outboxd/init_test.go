@@ -22,7 +22,10 @@ func initFlags() (all [][]string) {
 	}
 	for _, dedupe := range []string{"24h", "never"} {
 		for _, auth := range [][]string{
-			{}, {"--auth", "none"}, {"--auth", "bearer"}, {"--auth", "basic", "--username", "sh\"op \\ #"},
+			{},
+			{"--auth", "none"},
+			{"--auth", "bearer"},
+			{"--auth", "basic", "--username", "sh\"op \\ #"},
 			{"--auth", "oauth2", "--token-url", "https://id.example/token", "--client-id", "shop"},
 		} {
 			destinations = append(destinations, slices.Concat(webhook, []string{"--dedupe", dedupe}, auth))

@@ -113,12 +113,12 @@ func (a *answers) routePart() string {
 
 // next says what is to be done with the file.
 func (a *answers) next() string {
-	words := "\nNow:\n"
+	lines := []string{"\nNow:"}
 	if file := a.secretFile(); file != "" {
-		words += "  put the secret into " + file + ", so that only outboxd can read it\n"
+		lines = append(lines, "put the secret into "+file+", so that only outboxd can read it")
 	}
 	for _, command := range []string{"config validate", "migrate up", "dest test " + a.name(), "run"} {
-		words += "  outboxd " + command + " -c " + a.output + "\n"
+		lines = append(lines, "outboxd "+command+" -c "+a.output)
 	}
-	return strings.TrimSuffix(words, "\n")
+	return strings.Join(lines, "\n  ")
 }

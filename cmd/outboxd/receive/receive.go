@@ -16,8 +16,9 @@ import (
 	"time"
 )
 
-// Limits of a request, so that no sender can take all memory.
+// What a request may be. It has limits, so that no sender can take all memory.
 const (
+	allowed      = "GET, HEAD, OPTIONS, PATCH, POST, PUT"
 	maxBodyBytes = 16 << 20
 	maxKeyBytes  = 255
 )
@@ -70,17 +71,17 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		r.page(w)
 	case http.MethodPost, http.MethodPut, http.MethodPatch:
 		r.take(w, req)
-	default: // OPTIONS too: whoever asks what may be done here learns it
-		w.Header().Set("Allow", "GET, HEAD, OPTIONS, PATCH, POST, PUT")
-		w.WriteHeader(allowedStatus(req.Method))
+	case http.MethodOptions: // whoever asks what may be done here learns also whether the token is good
+		w.Header().Set("Allow", allowed)
+		if !r.knows(req) {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		w.WriteHeader(http.StatusNoContent)
+	default:
+		w.Header().Set("Allow", allowed)
+		w.WriteHeader(http.StatusMethodNotAllowed)
 	}
-}
-
-func allowedStatus(method string) int {
-	if method == http.MethodOptions {
-		return http.StatusNoContent
-	}
-	return http.StatusMethodNotAllowed
 }
 
 // take receives a request: it is told of in a line before it is answered.
