@@ -155,7 +155,7 @@ func (e emitConfig) String() string {
 }
 
 // MarshalYAML writes one word where the file can.
-func (e emitConfig) MarshalYAML() (any, error) {
+func (e emitConfig) MarshalYAML() (any, error) { //nolint:unparam // yaml.InterfaceMarshaler
 	if e.AggregateType == "" {
 		return e.Type, nil
 	}

@@ -63,12 +63,12 @@ func (l *loaded) checkDestination(path string, d destinationConfig) {
 	case d.Webhook != nil:
 		l.checkWebhook(path, d)
 	}
-	l.atLeast(path+".width", d.Width, 1)
+	l.atLeastOne(path+".width", d.Width)
 	if _, err := d.Rate.perSecond(); err != nil && l.set(path+".rate") {
 		l.fail(path+".rate", "%s", err)
 	}
 	l.checkTimeout(path+".timeout", d.Timeout)
-	l.atLeast(path+".breaker.run", d.Breaker.Run, 1)
+	l.atLeastOne(path+".breaker.run", d.Breaker.Run)
 	l.between(path+".breaker.pause", d.Breaker.Pause, time.Millisecond, time.Hour)
 	l.between(path+".breaker.cap", d.Breaker.Cap, time.Millisecond, time.Hour)
 }
@@ -135,9 +135,9 @@ func short(d time.Duration) string {
 	return text
 }
 
-func (l *loaded) atLeast(path string, value, low int) {
-	if l.set(path) && value < low {
-		l.fail(path, "wants %d or more", low)
+func (l *loaded) atLeastOne(path string, value int) {
+	if l.set(path) && value < 1 {
+		l.fail(path, "wants 1 or more")
 	}
 }
 

@@ -56,7 +56,7 @@ func (d *decoder) value(path string, at place, n ast.Node, v reflect.Value) {
 		v.Set(reflect.New(v.Type().Elem()))
 		v = v.Elem()
 	}
-	word, isWorded := v.Addr().Interface().(worded)
+	word, isWorded := reflect.TypeAssert[worded](v.Addr())
 	switch n.Type() {
 	case ast.NullType:
 		if isWorded {

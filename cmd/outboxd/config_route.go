@@ -107,12 +107,12 @@ func matches(pattern, key string) bool {
 }
 
 func (l *loaded) checkPolicy(path string, p policyConfig) {
-	l.atLeast(path+".budget", p.Budget, 1)
+	l.atLeastOne(path+".budget", p.Budget)
 	l.checkTimeout(path+".timeout", p.Timeout)
 	l.between(path+".base", p.Base, time.Millisecond, 24*time.Hour)
 	l.between(path+".cap", p.Cap, time.Millisecond, 7*24*time.Hour)
 	for i, version := range p.Versions {
-		l.atLeast(fmt.Sprintf("%s.versions[%d]", path, i), version, 1)
+		l.atLeastOne(fmt.Sprintf("%s.versions[%d]", path, i), version)
 	}
 }
 

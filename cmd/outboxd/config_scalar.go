@@ -99,7 +99,7 @@ func splitList(text string) []string {
 }
 
 func wantsOf(v reflect.Value) string {
-	if text, ok := v.Interface().(interface{ wants() string }); ok {
+	if text, ok := reflect.TypeAssert[interface{ wants() string }](v); ok {
 		return text.wants()
 	}
 	switch {

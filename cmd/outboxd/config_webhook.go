@@ -94,7 +94,7 @@ func (o outcomeConfig) String() string {
 }
 
 // MarshalYAML writes what the file can have.
-func (o outcomeConfig) MarshalYAML() (any, error) {
+func (o outcomeConfig) MarshalYAML() (any, error) { //nolint:unparam // yaml.InterfaceMarshaler
 	if o.Kind != "" {
 		return o.Kind, nil
 	}
