@@ -14,21 +14,20 @@ import (
 // TestTimeline holds the order of what is known of a message's lives, and what is said of each event.
 func TestTimeline(t *testing.T) {
 	t.Parallel()
-	status := 503
 	turnedDown := send(1, relay.WhatRetry, "http_5xx", "503 Service Unavailable\nRetry-After: 2", -9*time.Minute)
-	turnedDown.Status, turnedDown.Answer = &status, text("<h1>busy</h1>\n  try\tlater\x1b[2J")
+	turnedDown.Status, turnedDown.Answer = new(503), new("<h1>busy</h1>\n  try\tlater\x1b[2J")
 	lapse := send(0, relay.WhatLapse, "", "", -8*time.Minute)
 	rejected := send(2, relay.WhatFail, "http_4xx", "422", -7*time.Minute)
 	again := send(1, relay.WhatUnknown, "timeout", "no answer", -5*time.Minute)
 	again.Life = 1
-	replay := dialect.Operation{Op: "replay", Actor: "ann@host", Note: text("currency added"), AppliedAt: at(-6 * time.Minute)}
+	replay := dialect.Operation{Op: "replay", Actor: "ann@host", Note: new("currency added"), AppliedAt: at(-6 * time.Minute)}
 	lease := &dialect.Lease{Relay: "b", ClaimedAt: *at(-3 * time.Second)}
 	for name, c := range map[string]struct {
 		events []event
 		want   []string
 	}{
 		"done at once": {
-			timeline(message(relay.Finished, func(m *dialect.Message) { m.Result = text("3@17") }), nil, nil, nil),
+			timeline(message(relay.Finished, func(m *dialect.Message) { m.Result = new("3@17") }), nil, nil, nil),
 			[]string{"11:50:00  created", "11:59:00 +9m done 3@17"},
 		},
 		"two lives": {

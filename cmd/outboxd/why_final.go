@@ -126,6 +126,7 @@ func (f facts) ending() string {
 		return "an operator cancelled it"
 	case relay.LeaseLost:
 		return "four leases in a row ended without an outcome of it: sending it may kill the relay"
+	case relay.Unknowable:
 	}
 	return "it was not sent again: " + f.lastError()
 }

@@ -78,7 +78,7 @@ func finalCases() []explained {
 	remembers.remembers = true
 	return []explained{
 		{
-			name: "done", facts: facts{message: message(relay.Finished, func(m *dialect.Message) { m.Result = text("ch_1\nx") })},
+			name: "done", facts: facts{message: message(relay.Finished, func(m *dialect.Message) { m.Result = new("ch_1\nx") })},
 			why:  "its destination acknowledged it at 2026-01-31T11:59:00Z, 1m ago, as ch_1, after 1 attempt and 9m after it was written",
 			next: "nothing: it is not sent again unless somebody replays it",
 		},
@@ -97,6 +97,12 @@ func finalCases() []explained {
 			name: "exhausted, and no relay is alive", facts: facts{message: message(relay.Failed, failed(relay.Exhausted), erred(3, "http_5xx", "503"))},
 			why:      "at 2026-01-31T11:59:00Z, 1m ago, 3 attempts had failed, and more its budget does not allow; the last: http_5xx (503)",
 			next:     "replay it once its destination works, under the key of before, m1: a receiver that did the work drops it. No relay is alive: an operation is applied as soon as one runs",
+			commands: []string{"outboxd replay m1", `outboxd resolve m1 --note "why it needs nothing more"`},
+		},
+		{
+			name: "exhausted, and nothing is remembered", facts: facts{message: message(relay.Failed, failed(relay.Exhausted), erred(3, "http_5xx", "503")), relays: alive("a"), plan: never},
+			why:      "at 2026-01-31T11:59:00Z, 1m ago, 3 attempts had failed, and more its budget does not allow; the last: http_5xx (503)",
+			next:     "replay it once its destination works, under the key of before, m1, which its receiver does not remember: it does the work again if it did it before",
 			commands: []string{"outboxd replay m1", `outboxd resolve m1 --note "why it needs nothing more"`},
 		},
 		{
@@ -136,7 +142,7 @@ func finalCases() []explained {
 			commands: []string{`outboxd resolve m1 --note "why it needs nothing more"`},
 		},
 		{
-			name: "too large, under a key of its own", facts: facts{message: message(relay.Failed, failed(relay.TooLarge), erred(1, "too_large", "413"), func(m *dialect.Message) { m.SendID = text("k2") }), relays: alive("a")},
+			name: "too large, under a key of its own", facts: facts{message: message(relay.Failed, failed(relay.TooLarge), erred(1, "too_large", "413"), func(m *dialect.Message) { m.SendID = new("k2") }), relays: alive("a")},
 			why:      "at 2026-01-31T11:59:00Z, 1m ago, it is too large for its destination: too_large (413)",
 			next:     "correct its payload, or replay it once its receiver takes it, under a new key: a receiver that keeps its answers gives the old one to the old key",
 			commands: []string{"outboxd correct m1 --payload-file FILE", "outboxd replay m1", `outboxd resolve m1 --note "why it needs nothing more"`},
@@ -166,7 +172,7 @@ func finalCases() []explained {
 			commands: []string{`outboxd resolve m1 --note "why it needs nothing more"`, "outboxd replay m1"},
 		},
 		{
-			name: "unknown, without a configuration, under a key of its own", facts: facts{message: message(relay.Failed, failed(relay.Unknowable), erred(3, "timeout", "no answer"), unknown(-time.Hour), func(m *dialect.Message) { m.SendID = text("k2") }), relays: alive("a")},
+			name: "unknown, without a configuration, under a key of its own", facts: facts{message: message(relay.Failed, failed(relay.Unknowable), erred(3, "timeout", "no answer"), unknown(-time.Hour), func(m *dialect.Message) { m.SendID = new("k2") }), relays: alive("a")},
 			why:      "at 2026-01-31T11:59:00Z, 1m ago, it was not sent again: timeout (no answer); nobody knows whether the send at 2026-01-31T11:00:00Z, 1h ago, took effect",
 			next:     "look at its receiver for the key k2; if it did the work, resolve the message; if not, replay it, under the key of before: as long as its receiver remembers that, it does the work once; later the replay wants --force",
 			commands: []string{`outboxd resolve m1 --note "why it needs nothing more"`, "outboxd replay m1"},
@@ -180,7 +186,7 @@ func finalCases() []explained {
 		{
 			name: "unknown, and nothing is remembered", facts: facts{message: message(relay.Failed, failed(relay.Unknowable), erred(1, "timeout", "no answer"), unknown(-time.Minute)), relays: alive("a"), plan: never},
 			why:      "at 2026-01-31T11:59:00Z, 1m ago, it was not sent again: timeout (no answer); nobody knows whether the send at 2026-01-31T11:59:00Z, 1m ago, took effect",
-			next:     "look at its receiver for the key m1; if it did the work, resolve the message; if not, replay it, under the key of before, which its receiver may have forgotten: it then does the work again",
+			next:     "look at its receiver for the key m1; if it did the work, resolve the message; if not, replay it, under the key of before, m1, which its receiver does not remember: it does the work again if it did it before",
 			commands: []string{`outboxd resolve m1 --note "why it needs nothing more"`, "outboxd replay m1 --force"},
 		},
 		{

@@ -56,6 +56,8 @@ func (f facts) replay() (command, key string) {
 		return command, "under a new key: its receiver gives failures again to the old one"
 	case v.NewKey:
 		return command, "under a new key: a receiver that keeps its answers gives the old one to the old key"
+	case f.dedupe().Never:
+		return command, "under the key of before, " + f.wireKey() + ", which its receiver does not remember: it does the work again if it did it before"
 	case order.Force:
 		return command, "under the key of before, which its receiver may have forgotten: it then does the work again"
 	case m.UnknownSince != nil && f.plan == nil:

@@ -95,7 +95,7 @@ func (f facts) mayHaveTakenEffect() string {
 	if f.message.UnknownSince == nil {
 		return ""
 	}
-	if last := f.last(); last != nil && last.StartedAt.Sub(f.message.UnknownSince.Time).Abs() < time.Second {
+	if last := f.last(); f.message.State == string(relay.Pending) && last != nil && last.StartedAt.Sub(f.message.UnknownSince.Time).Abs() < time.Second {
 		return "; it may have taken effect"
 	}
 	return "; an earlier send, at " + f.when(f.message.UnknownSince.Time) + ", may have taken effect"

@@ -172,7 +172,7 @@ func pendingCases() []explained {
 			name: "replayed, and turned down again", facts: facts{
 				message: message(relay.Pending, due(time.Second), erred(1, "http_5xx", "500"), func(m *dialect.Message) { m.Replays = 1 }),
 				attempts: []dialect.Attempt{send(3, relay.WhatRetry, "http_5xx", "500", -time.Hour), {
-					Life: 1, Attempt: 1, Relay: "a", StartedAt: *at(-minute), Outcome: "retry", ErrorClass: text("http_5xx"), Error: text("500"),
+					Life: 1, Attempt: 1, Relay: "a", StartedAt: *at(-minute), Outcome: "retry", ErrorClass: new("http_5xx"), Error: new("500"),
 				}},
 				relays: alive("a"), plan: toBilling(),
 			},

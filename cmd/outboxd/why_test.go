@@ -15,8 +15,6 @@ var noon = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 // at is a time so far from noon.
 func at(d time.Duration) *dialect.Time { return &dialect.Time{Time: noon.Add(d)} }
 
-func text(s string) *string { return &s }
-
 func age(d time.Duration) *dialect.Age { a := dialect.Age(d); return &a }
 
 // message is one in a state, with what else is said of it.
@@ -48,9 +46,9 @@ func due(d time.Duration) func(*dialect.Message) {
 // erred is one that was under a lease, and has an error.
 func erred(attempts int, class, words string) func(*dialect.Message) {
 	return func(m *dialect.Message) {
-		m.LeaseID, m.Attempts, m.ErrorClass = 7, attempts, text(class)
+		m.LeaseID, m.Attempts, m.ErrorClass = 7, attempts, new(class)
 		if words != "" {
-			m.LastError = text(words)
+			m.LastError = new(words)
 		}
 	}
 }
@@ -64,14 +62,14 @@ func unknown(since time.Duration) func(*dialect.Message) {
 }
 
 func failed(reason relay.Reason) func(*dialect.Message) {
-	return func(m *dialect.Message) { m.Reason = text(string(reason)) }
+	return func(m *dialect.Message) { m.Reason = new(string(reason)) }
 }
 
 // send is a recorded one, which took a second.
 func send(attempt int, what relay.What, class, words string, since time.Duration) dialect.Attempt {
 	a := dialect.Attempt{Attempt: attempt, Relay: "a", StartedAt: *at(since), Duration: dialect.Age(time.Second), Outcome: string(what)}
 	if class != "" {
-		a.ErrorClass, a.Error = text(class), text(words)
+		a.ErrorClass, a.Error = new(class), new(words)
 	}
 	return a
 }
