@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 )
@@ -81,10 +82,11 @@ func (s *Sink) ask(ctx context.Context, told func(step, words string, err error)
 	if step == stepToken {
 		told(step, "the token server gave one", nil)
 	}
-	req := (&http.Request{Method: http.MethodOptions, URL: s.url, Header: header}).WithContext(ctx)
+	p := &progress{}
+	req := (&http.Request{Method: http.MethodOptions, URL: s.url, Header: header}).WithContext(p.watch(ctx))
 	resp, err := s.transport.RoundTrip(req)
 	if err != nil {
-		told(stepOptions, "", errors.New(known.hide(faultRule(err, &progress{}).Err)))
+		told(stepOptions, "", errors.New(known.hide(faultRule(err, p).Err)))
 		return
 	}
 	_ = resp.Body.Close()
@@ -118,7 +120,11 @@ func hostPort(u *url.URL) string {
 // tlsWords says what a handshake came to.
 func tlsWords(state tls.ConnectionState) string {
 	cert := state.PeerCertificates[0]
+	names := slices.Clone(cert.DNSNames)
+	for _, ip := range cert.IPAddresses {
+		names = append(names, ip.String())
+	}
 	days := int(time.Until(cert.NotAfter).Hours() / 24)
 	return fmt.Sprintf("%s, certificate of %q by %q, good for %d days", tls.VersionName(state.Version),
-		strings.Join(cert.DNSNames, ", "), cert.Issuer.CommonName, days)
+		strings.Join(names, ", "), cert.Issuer.CommonName, days)
 }

@@ -111,9 +111,11 @@ func TestEcho(t *testing.T) {
 		change func(*Config)
 		secret []string
 	}{
-		"bearer":        {func(c *Config) { c.Bearer = is("canary-bearer") }, []string{"canary-bearer"}},
-		"basic":         {func(c *Config) { c.Basic = &Basic{"me", is(password)} }, []string{password, base64.StdEncoding.EncodeToString([]byte("me:" + password)), `pa\"ss/wör d`, "pa%22ss%2Fw%C3%B6r+d"}},
-		"static":        {func(c *Config) { c.Headers = map[string]Source{"X-Key": is("canary-key"), "Authorization": is("Token canary-auth")} }, []string{"canary-key", "canary-auth"}},
+		"bearer": {func(c *Config) { c.Bearer = is("canary-bearer") }, []string{"canary-bearer"}},
+		"basic":  {func(c *Config) { c.Basic = &Basic{"me", is(password)} }, []string{password, base64.StdEncoding.EncodeToString([]byte("me:" + password)), `pa\"ss/wör d`, "pa%22ss%2Fw%C3%B6r+d"}},
+		"static": {func(c *Config) {
+			c.Headers = map[string]Source{"X-Key": is("canary-key"), "Authorization": is("Token canary-auth")}
+		}, []string{"canary-key", "canary-auth"}},
 		"signing":       {func(c *Config) { c.Secrets = is(signing + " " + key('t', 24)) }, []string{signing, key('t', 24)}},
 		"client secret": {func(c *Config) { c.OAuth2 = token.config() }, []string{"canary-client", "canary-token"}},
 	} {

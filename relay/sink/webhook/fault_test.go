@@ -83,7 +83,7 @@ func TestStatusDecides(t *testing.T) {
 		starts  string
 	}{
 		"cut body":      {func(c net.Conn, _ int) { reply(head)(c, 0); _ = c.Close() }, generous, "start"},
-		"reset body":    {func(c net.Conn, _ int) { reply(head + strings.Repeat("x", 8<<10))(c, 0); reset(c) }, generous, ""},
+		"reset body":    {func(c net.Conn, _ int) { reply(head+strings.Repeat("x", 8<<10))(c, 0); reset(c) }, generous, ""},
 		"endless body":  {reply(head + strings.Repeat("x", 2*maxAnswerBytes)), generous, "start"},
 		"silent body":   {reply(head), 100 * time.Millisecond, "start"},
 		"dripping body": {drip(head), 100 * time.Millisecond, "startx"},

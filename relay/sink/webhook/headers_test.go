@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -109,5 +110,89 @@ func TestTraceparent(t *testing.T) {
 		if err != nil || (h.Get(headerTraceparent) != "") != want {
 			t.Errorf("%q: %v, %v", text, h, err)
 		}
+	}
+}
+
+// TestKeyHeader holds that the wire key goes under the name and in the form that a provider wants, and that no row sets it.
+func TestKeyHeader(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, format, want string }{
+		{"", "", "wire-1"}, {"", KeyBare, "wire-1"}, {"", KeySFString, `"wire-1"`}, {"PayPal-Request-Id", "", "wire-1"}, {"requestid", KeySFString, `"wire-1"`},
+	} {
+		w := newWire(t, reply(ok))
+		s := newSink(t, w.url(), func(cfg *Config) { cfg.KeyHeader, cfg.KeyFormat = c.name, c.format })
+		m := newMessage("wire-1")
+		m.Headers = []relay.Header{{Name: "idempotency-key", Value: "theirs"}, {Name: strings.ToUpper(c.name) + "X", Value: "theirs"}, {Name: strings.ToUpper(c.name), Value: "theirs"}}
+		if c.name == "" {
+			m.Headers = m.Headers[:2]
+		}
+		if o := s.Send(t.Context(), m); o.Kind != relay.KindDone {
+			t.Fatalf("%+v", o)
+		}
+		requests, _, _ := w.seen()
+		name := c.name
+		if name == "" {
+			name = defaultKeyHeader
+		}
+		if got := requests[0].Header.Values(name); len(got) != 1 || got[0] != c.want {
+			t.Errorf("%+v: %q", c, got)
+		}
+		if c.name != "" && requests[0].Header.Get(defaultKeyHeader) != "" {
+			t.Errorf("%+v: it goes under the usual name, too", c)
+		}
+	}
+}
+
+func TestSFString(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{"": `""`, "a-1": `"a-1"`, `a"b\c`: `"a\"b\\c"`} {
+		if got := sfString(text); got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
+}
+
+// TestAllowHeaders holds which of a row's headers go out where there is a list of them. The trace always does.
+func TestAllowHeaders(t *testing.T) {
+	t.Parallel()
+	m := newMessage("a")
+	m.Headers = []relay.Header{
+		{Name: "baggage", Value: "k=v"},
+		{Name: "tracestate", Value: "a=b"},
+		{Name: "X Y", Value: "not even a name"},
+		{Name: "X-Other", Value: "b"},
+		{Name: "x-region", Value: "eu"},
+		{Name: "x-tenant", Value: "theirs"},
+	}
+	for name, c := range map[string]struct {
+		allow []string
+		want  string
+	}{
+		"none":        {[]string{}, "Tracestate"},
+		"one":         {[]string{"X-Region"}, "Tracestate X-Region"},
+		"the baggage": {[]string{"Baggage"}, "Baggage Tracestate"},
+	} {
+		cfg := Config{AllowHeaders: c.allow, Headers: map[string]Source{"X-Tenant": is("ours")}}.withDefaults()
+		plain, err := newHeaders(cfg, slog.New(slog.DiscardHandler)).of(newMessage("a"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := newHeaders(cfg, slog.New(slog.DiscardHandler)).of(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for name := range got {
+			if plain[name] == nil {
+				names = append(names, name)
+			}
+		}
+		slices.Sort(names)
+		if strings.Join(names, " ") != c.want {
+			t.Errorf("%s: %v, want %s", name, names, c.want)
+		}
+	}
+	if _, err := newHeaders(Config{}.withDefaults(), slog.New(slog.DiscardHandler)).of(m); err == nil {
+		t.Error("without a list a name that HTTP does not take is dropped silently")
 	}
 }

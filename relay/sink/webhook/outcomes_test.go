@@ -57,7 +57,7 @@ func statusTable(t *testing.T) string {
 	w.script = func(c net.Conn, nth int) {
 		requests, _, _ := w.seen()
 		status := requests[nth-1].Header.Get("Status")
-		reply("HTTP/1.1 " + status + " \r\nContent-Length: 0\r\n\r\n")(c, nth)
+		reply("HTTP/1.1 "+status+" \r\nContent-Length: 0\r\n\r\n")(c, nth)
 	}
 	s := newSink(t, w.url(), nil)
 	var fates []string
@@ -94,10 +94,10 @@ func ranges(numbers []int) string {
 		for j+1 < len(numbers) && numbers[j+1] == numbers[j]+1 {
 			j++
 		}
-		switch {
-		case j == i:
+		switch j {
+		case i:
 			parts = append(parts, strconv.Itoa(numbers[i]))
-		case j == i+1:
+		case i + 1:
 			parts = append(parts, strconv.Itoa(numbers[i]), strconv.Itoa(numbers[j]))
 		default:
 			parts = append(parts, fmt.Sprintf("%d–%d", numbers[i], numbers[j]))
@@ -106,4 +106,3 @@ func ranges(numbers []int) string {
 	}
 	return strings.Join(parts, ", ")
 }
-

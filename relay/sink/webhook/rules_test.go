@@ -3,6 +3,7 @@ package webhook
 import (
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -17,9 +18,7 @@ func answering(t *testing.T, header http.Header) string {
 	t.Helper()
 	return serve(t, func(w http.ResponseWriter, r *http.Request) {
 		status, body, _ := strings.Cut(r.Header.Get(headerType), " ")
-		for name, values := range header {
-			w.Header()[name] = values
-		}
+		maps.Copy(w.Header(), header)
 		w.WriteHeader(must(strconv.Atoi(status)))
 		_, _ = io.WriteString(w, body)
 	})

@@ -34,7 +34,9 @@ func TestClientCertificate(t *testing.T) {
 	to := serveTLS(t, &tls.Config{
 		Certificates: []tls.Certificate{ca.issue("127.0.0.1", time.Hour)},
 		ClientAuth:   tls.RequireAndVerifyClientCert, ClientCAs: ca.pool(),
-	}, func(_ http.ResponseWriter, r *http.Request) { names = append(names, r.TLS.PeerCertificates[0].Subject.CommonName) })
+	}, func(_ http.ResponseWriter, r *http.Request) {
+		names = append(names, r.TLS.PeerCertificates[0].Subject.CommonName)
+	})
 	certFile, keyFile := ca.files(dir, ca.issue("first", time.Hour))
 	s := newSink(t, to, func(c *Config) {
 		c.FreshConnections, c.TLS = true, &TLS{CAFile: ca.file, CertFile: certFile, KeyFile: keyFile}
@@ -94,4 +96,3 @@ func TestTLSFiles(t *testing.T) {
 		}
 	}
 }
-
