@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +19,7 @@ const (
 	readmeDatabase = "postgres://postgres@127.0.0.1:5432/postgres?sslmode=disable"
 	readmeBroker   = "127.0.0.1:9092"
 	readmeTopic    = "OUTBOXD_KAFKA_TOPIC="
+	readmeReceiver = "127.0.0.1:8088"
 )
 
 // TestReadme does what the README says, in its order and in a fresh copy of the checkout: shell blocks as they are, SQL
@@ -29,7 +31,7 @@ func TestReadme(t *testing.T) {
 	}
 	db := emptyDatabase(t)
 	topic := newTopic(t, 3)
-	replace := strings.NewReplacer(readmeDatabase, db.url, readmeBroker, brokers(t)[0], readmeTopic+"orders", readmeTopic+topic)
+	replace := strings.NewReplacer(readmeDatabase, db.url, readmeBroker, brokers(t)[0], readmeTopic+"orders", readmeTopic+topic, readmeReceiver, freeAddress(t))
 	dir := copyCheckout(t)
 	writeScript(t, dir, replace)
 
@@ -93,6 +95,12 @@ func writeScript(t *testing.T, dir string, replace *strings.Replacer) {
 			t.Fatal(err)
 		}
 	}
+	ca, err := os.ReadFile(newAuthority(t).file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write("client-secret", "what the reader's provider gave") // these two are the reader's own
+	write("provider-ca.pem", string(ca))
 	write("psqlrc", "\\set ON_ERROR_STOP on\n")
 	var script strings.Builder
 	script.WriteString("set -eux\n")
@@ -136,6 +144,17 @@ func runScript(t *testing.T, dir string) string {
 		t.Fatalf("the README's commands: %v\n%s%s", err, &stdout, &stderr)
 	}
 	return stdout.String()
+}
+
+// freeAddress is one that nobody listens on. Somebody else may take it before it is used, which is a failure to repeat.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
 }
 
 // block is a fenced block of a Markdown file.
