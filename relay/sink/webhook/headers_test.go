@@ -49,7 +49,8 @@ func TestRequest(t *testing.T) {
 func TestReservedNames(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	h := newHeaders(Config{}.withDefaults(), slog.New(slog.NewTextHandler(&log, nil)))
+	cfg := Config{KeyHeader: "PayPal-Request-Id", Headers: map[string]Source{"X-Tenant": is("ours")}}.withDefaults()
+	h := newHeaders(cfg, slog.New(slog.NewTextHandler(&log, nil)))
 	plain, err := h.of(newMessage("a"))
 	if err != nil {
 		t.Fatal(err)
@@ -58,6 +59,7 @@ func TestReservedNames(t *testing.T) {
 		"idempotency-key", "CONTENT-TYPE", "Traceparent", "User-Agent", "Host", "content-length", "Transfer-Encoding",
 		"Connection", "Authorization", "Cookie", "Proxy-Authorization", "proxy-x", "webhook-id", "ce-id", "ce_id",
 		"cloudEvents:id", "Outbox-Attempt", "outbox-anything", "Nats-Msg-Id", "Expect", "Upgrade", "TE", "Trailer", "Keep-Alive",
+		"x-TENANT", "paypal-request-id",
 	} {
 		m := newMessage("a")
 		m.Headers = []relay.Header{{Name: name, Value: "theirs"}}
