@@ -121,14 +121,6 @@ routes:
 `, name, d.leaseOf(2*time.Second), d.executor.url(), d.listener.url()), d.env)
 }
 
-// operate asks for an operation, and waits until it is applied.
-func (d *desk) operate(t *testing.T, args ...string) {
-	t.Helper()
-	if _, stderr, code := outboxd(t, d.database.env(), append(args, "--yes", "--wait")...); code != 0 {
-		t.Fatalf("outboxd %s: exit code %d\n%s", strings.Join(args, " "), code, stderr)
-	}
-}
-
 // told is what a message says of another one that is final.
 type told struct {
 	ID       string    `json:"id"`
