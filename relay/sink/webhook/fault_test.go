@@ -143,3 +143,30 @@ func TestEarlierDeadline(t *testing.T) {
 	s := newSink(t, newWire(t, reply("")).url(), nil)
 	wantKind(t, s.Send(ctx, newMessage("a")), relay.KindUnknown, classTimeout, "no answer in time")
 }
+
+// TestReadNoMore holds how much of an answer is read, and that a connection with more on it is not used again.
+func TestReadNoMore(t *testing.T) {
+	t.Parallel()
+	body := &endless{}
+	if got := read(&http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(body)}, &secrets{}); len(got) != maxAnswerBytes || body.read > maxAnswerBytes {
+		t.Errorf("%d bytes kept of %d", len(got), body.read)
+	}
+	w := newWire(t, reply("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n"+strings.Repeat("x", 2*maxAnswerBytes)))
+	s := newSink(t, w.url(), nil)
+	for range 3 {
+		if o := s.Send(t.Context(), newMessage("a")); o.Kind != relay.KindDone {
+			t.Fatalf("%+v", o)
+		}
+	}
+	if requests, _, conns := w.seen(); conns != 3 || len(requests) != 3 {
+		t.Errorf("%d requests over %d connections", len(requests), conns)
+	}
+}
+
+// endless is a body without end.
+type endless struct{ read int }
+
+func (e *endless) Read(p []byte) (int, error) {
+	e.read += len(p)
+	return len(p), nil
+}
