@@ -55,6 +55,17 @@ func (p *process) waitFigure(t *testing.T, series string, least float64) {
 	})
 }
 
+// waitLeast waits until a query returns at least that number.
+func (d *database) waitLeast(t *testing.T, least int, query string) {
+	t.Helper()
+	eventually(t, patience, func() error {
+		if got := d.count(t, query); got < least {
+			return fmt.Errorf("%d, want at least %d: %s", got, least, query)
+		}
+		return nil
+	})
+}
+
 // waitDone waits until n messages of a type are done.
 func (d *database) waitDone(t *testing.T, n int, kind string) {
 	t.Helper()
