@@ -126,6 +126,33 @@ func TestReceiveCount(t *testing.T) {
 	}
 }
 
+// TestReceiveAtWork holds that work which is under way at the end is finished and counted.
+func TestReceiveAtWork(t *testing.T) {
+	t.Parallel()
+	r := newReceiving(t, environment(), "--latency", "1h")
+	answered := make(chan int, 1)
+	go func() { answered <- r.post("a", "{}") }()
+	eventually(t, "it is at work", func() bool {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		return err == nil && strings.Contains(string(text), "running")
+	})
+	if code, balance := r.ended(); code != exitOK || !strings.Contains(balance, "effects 1") {
+		t.Errorf("exit %d: %s", code, balance)
+	}
+	if status := <-answered; status != http.StatusOK {
+		t.Errorf("answered %d", status)
+	}
+}
+
 // TestReceiveStopped holds that a signal brings the balance, and not the signal's exit code.
 func TestReceiveStopped(t *testing.T) {
 	t.Parallel()
