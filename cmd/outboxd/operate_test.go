@@ -58,7 +58,8 @@ func TestOperate(t *testing.T) {
 
 	code, stdout, _ := cli(t, s.env(), "operations", "-o", "json")
 	var list []dialect.Operation
-	if err := json.Unmarshal([]byte(stdout), &list); err != nil || code != exitOK || len(list) != 4 || list[0].Op != "resolve" || !list[0].DryRun || *list[3].Affected != 5 {
+	if err := json.Unmarshal([]byte(stdout), &list); err != nil || code != exitOK || len(list) != 5 || list[0].Op != "resolve" || !list[0].DryRun ||
+		list[3].Op != "retry_now" || !strings.HasPrefix(list[3].Actor, "relay ") || *list[4].Affected != 5 { // the relay's own is that of a new configuration
 		t.Errorf("exit %d, %v: %s", code, err, stdout)
 	}
 	code, stdout, _ = cli(t, s.env(), "operations", "--limit", "1")

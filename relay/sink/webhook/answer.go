@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/outboxd/outboxd/relay"
@@ -58,7 +59,7 @@ func (a answer) result(pointer string) string {
 	if to := a.header.Get(headerLocation); to != "" {
 		return to
 	}
-	return cut(string(a.body), maxKeptBytes)
+	return cut(strings.TrimSpace(string(a.body)), maxKeptBytes) // a reference has no line end
 }
 
 // place is a URL without what may be secret in it.
