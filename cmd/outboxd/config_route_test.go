@@ -93,6 +93,9 @@ func TestHash(t *testing.T) {
 			t.Errorf("sends alike: %s", text)
 		}
 	}
+	if hash(before+middle+", versions: [1], types: {x: {versions: []}}}]\n") == hash(before+middle+", versions: [1], types: {x: {}}}]\n") {
+		t.Error("a type that takes every version sends as one that takes those of its route")
+	}
 	if hash("relay: {name: x}\nlog: {level: debug}\n"+before+middle+"}]\n") != plain {
 		t.Error("what does not send differently tells relays apart")
 	}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/outboxd/outboxd/relay/sink/webhook"
@@ -27,12 +28,22 @@ func (l *loaded) checkWebhook(destination string, d destinationConfig) {
 		l.checkExtensions(path+".cloudevents.extensions", e.Extensions)
 	}
 	l.failEach(path, "webhook.", w.sink(standIn).Validate())
-	if w.sources()["bearer"].given() > 0 || w.Basic != nil || w.OAuth2 != nil {
+	if w.authenticates() {
 		l.warnShown(path+".url", w.URL)
 	}
 	if w.OAuth2 != nil {
 		l.warnShown(path+".oauth2.token_url", w.OAuth2.TokenURL)
 	}
+}
+
+// authenticates tells whether requests say who we are in a way that others could use who see it.
+func (w *webhookConfig) authenticates() bool {
+	for _, name := range slices.Concat(slices.Collect(maps.Keys(w.Headers)), slices.Collect(maps.Keys(w.HeadersFile))) {
+		if strings.EqualFold(name, "Authorization") {
+			return true
+		}
+	}
+	return w.sources()["bearer"].given() > 0 || w.Basic != nil || w.OAuth2 != nil
 }
 
 // standIn is a Source of what the file itself holds; a secret in another file or a variable is not read before the start.

@@ -152,6 +152,7 @@ func TestWebhook_Warnings(t *testing.T) {
 		"no memory remembers failures":   {webhook: "dedupe: never, remembers_failures: true", want: "destinations.a.webhook.remembers_failures: a receiver that remembers no key cannot repeat a failure"},
 		"bearer without TLS":             {webhook: "url: 'http://a.example', bearer: x", want: "destinations.a.webhook.url: shows a secret on the way"},
 		"basic without TLS":              {webhook: "url: 'http://10.0.0.1:80', basic: {username: u, password: x}", want: "destinations.a.webhook.url: shows a secret on the way"},
+		"a header without TLS":           {webhook: "url: 'http://a.example', headers: {authorization: x}", want: "destinations.a.webhook.url: shows a secret on the way"},
 		"OAuth2 without TLS":             {webhook: "oauth2: {token_url: 'http://id.example', client_id: u, client_secret: x}", want: "destinations.a.webhook.oauth2.token_url: shows a secret on the way"},
 		"bearer on this host":            {webhook: "url: 'http://127.0.0.1:80', bearer: x"},
 		"bearer on this host, by name":   {webhook: "url: 'http://localhost:80', bearer: x"},
