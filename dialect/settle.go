@@ -32,13 +32,14 @@ func Settle(ctx context.Context, w Writer, b Batch) ([]relay.Unsettled, error) {
 	if len(b) == 0 {
 		return nil, nil
 	}
-	written, err := w.Write(ctx, b)
+	texts := b
+	written, err := w.Write(ctx, texts)
 	if refused(err) {
-		b = b.Plain()
-		written, err = w.Write(ctx, b)
+		texts = b.Plain()
+		written, err = w.Write(ctx, texts)
 	}
 	if class := ClassOf(err); class == Locked || class == Deadlock {
-		written, err = w.WriteAround(ctx, b)
+		written, err = w.WriteAround(ctx, texts)
 	}
 	if refused(err) && len(b) > 1 {
 		first, err1 := Settle(ctx, w, b[:len(b)/2])

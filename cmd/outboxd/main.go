@@ -13,7 +13,7 @@ import (
 )
 
 func main() {
-	log.SetOutput(io.Discard) // net/http writes there what a server sends unasked, word for word
+	log.SetOutput(io.Discard) //nolint:forbidigo // net/http writes there what a server sends unasked, word for word
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
