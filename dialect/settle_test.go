@@ -78,7 +78,7 @@ func TestSettle(t *testing.T) {
 		"a narrow column":       {table{narrow: true}, "503 ?", nil, nil},
 		"a locked row":          {table{locked: map[string]bool{"3": true}, fates: map[string]Fate{"3": ours, "4": {Lease: 7}}}, "503 🙈", map[string]relay.Why{"3": relay.Locked}, nil},
 		"a locked and lost row": {table{locked: map[string]bool{"3": true}, fates: map[string]Fate{"3": lost}}, "503 🙈", map[string]relay.Why{"3": relay.Lost}, nil},
-		"a row that a trigger refuses, and the rest in plain text": {table{cursed: map[string]bool{"5": true}}, "503 ?", map[string]relay.Why{"5": relay.Refused}, nil},
+		"a row that a trigger refuses, and the rest as it is": {table{cursed: map[string]bool{"5": true}}, "503 🙈", map[string]relay.Why{"5": relay.Refused}, nil},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
