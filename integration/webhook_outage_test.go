@@ -31,7 +31,13 @@ func TestOutage(t *testing.T) {
 		t.Run(fmt.Sprintf("answers 503, relays %d", relays), func(t *testing.T) {
 			t.Parallel()
 			o := newOutage(t, relays)
-			o.r.answers(always(reply{status: 503, takes: 2 * time.Millisecond}))
+			full := make(chan struct{}) // the first requests are answered together
+			o.r.answers(func(one *request) reply {
+				if one.before == 0 && one.beside == outageWidth {
+					close(full)
+				}
+				return reply{status: 503, takes: 2 * time.Millisecond, until: full}
+			})
 			o.start(t)
 			o.stayAway(t, o.answered)
 			o.comeBack(t)
@@ -183,10 +189,14 @@ func (o *outage) expectRate(t *testing.T) {
 	}
 }
 
-// expectSpread: probes go to the least charged, from both ends of what waits, so that they are paid by many.
+// expectSpread: what was under way when a breaker opened, by five failures, is free. Probes go to the least charged, from both
+// ends of what waits, so that they are paid by many.
 func (o *outage) expectSpread(t *testing.T) {
 	t.Helper()
 	probes := len(o.r.seen()) - o.n
+	if paid, free := o.count(t, "SELECT sum(attempts) FROM outbox")-o.n, outageWidth-5*len(o.relays); paid > probes-free {
+		t.Errorf("%d of %d sends in vain were charged, want %d less", paid, probes, free)
+	}
 	payers := o.count(t, "SELECT count(*) FROM outbox WHERE attempts > 1")
 	t.Logf("%d sends in vain, paid by %d messages: %v", probes, payers, o.rows(t, "SELECT attempts, count(*) FROM outbox GROUP BY attempts ORDER BY attempts"))
 	if 2*payers < probes {
