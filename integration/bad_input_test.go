@@ -34,7 +34,7 @@ func TestBadInput(t *testing.T) {
 		},
 		"an empty file": {
 			config: "# nothing yet\n",
-			code:   3, want: "destinations: there is none; name one in the file, or set OUTBOXD_KAFKA_BROKERS",
+			code:   3, want: "destinations: there is none; name one in the file, or set OUTBOXD_KAFKA_BROKERS or OUTBOXD_WEBHOOK_URL",
 		},
 		"two mistakes": {
 			config: "relay: {leas: 2s}\ndestinations: {screen: {stdout: {}}}\nroutes: [{match: \"*\", to: scren}]\n",

@@ -23,7 +23,7 @@ func TestAudit(t *testing.T) {
 			"versions -o jsonl":    `{"routing_key":"WHOLE","type":"WHOLE","schema_version":3,"waiting":1,"waiting_since":"TIME","no_policy":0}`,
 			"stuck":                "ID  ROUTING_KEY  TYPE  STATE  STUCK_SINCE  STUCK_S  WHY  ATTEMPTS  LAPSES  ERROR_CLASS  LAST_ERROR",
 			"stuck -o json":        "[]",
-			"attempts":             "MESSAGE_ID  LIFE  ATTEMPT  STARTED_AT  DURATION_S  RELAY  OUTCOME  ERROR_CLASS  ERROR  STATE  REASON",
+			"attempts":             "MESSAGE_ID  LIFE  ATTEMPT  STARTED_AT  DURATION_S  RELAY  OUTCOME  STATUS  ERROR_CLASS  ERROR  STATE  REASON",
 			"attempts -o jsonl":    "",
 			"throughput -o jsonl ": `{"minute":"TIME","inserted":1,"done":0,"failed":0,"median_to_done_s":null,"p99_to_done_s":null}`,
 		} {
