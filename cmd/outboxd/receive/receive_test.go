@@ -326,8 +326,7 @@ func TestLines(t *testing.T) {
 func TestEnough(t *testing.T) {
 	t.Parallel()
 	called := make(chan int, 10)
-	var r *trial
-	r = newTrial(t, Options{Count: 2, Enough: func() { called <- 1 }})
+	r := newTrial(t, Options{Count: 2, Enough: func() { called <- 1 }})
 	for _, key := range []string{"a", "a", "b", "c"} {
 		if len(called) != 0 && key != "c" {
 			t.Errorf("it is enough before %s", key)
