@@ -2,6 +2,7 @@ package integration
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 )
@@ -31,7 +32,7 @@ func TestBadMessagesInFront(t *testing.T) {
 	bad, good := scale(5000), scale(5000)
 	write(2, bad, "bad")
 	write(1, good, "good")
-	d.relayTo(t, "a", server, shop{"dedupe: 24h", "width: 8", fmt.Sprint("budget: ", budget)})
+	p := d.relayTo(t, "a", server, shop{"dedupe: 24h", "width: 8", fmt.Sprint("budget: ", budget)})
 
 	fresh := time.NewTicker(time.Second / 20)
 	defer fresh.Stop()
@@ -57,5 +58,10 @@ func TestBadMessagesInFront(t *testing.T) {
 		t.Errorf("%d of %d bad messages ended failed(exhausted) after %d attempts", n, bad, budget)
 	}
 	d.expect(t, 0, "SELECT count(*) FROM outbox WHERE schema_version = 1 AND (state <> 'done' OR attempts <> 1)")
+	openings := strings.Count(p.stderr.String(), "destination open")
+	t.Logf("the destination was held to be away %d times", openings)
+	if openings > 20 { // five to ten, of hundreds if it did not learn
+		t.Errorf("the destination was held to be away %d times", openings)
+	}
 	server.expectSends(t, d)
 }
