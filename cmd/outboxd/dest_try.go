@@ -14,7 +14,6 @@ import (
 )
 
 const (
-	exitDestination = 7           // a destination cannot be reached, or not as it is configured
 	destinationTest = time.Minute // how long a test may take
 )
 

@@ -15,6 +15,7 @@ const (
 	exitNotFound      = 4
 	exitNoMatch       = 5 // with --require-match: nothing to change
 	exitDatabase      = 6 // unreachable, or its schema is wrong
+	exitDestination   = 7 // a destination cannot be reached, or not as it is configured
 	exitPartly        = 8 // some of it was done
 	exitNotAllowed    = 9
 )
