@@ -191,7 +191,7 @@ func (d *destination) voidProbe(now time.Time, b *breaker) {
 func (d *destination) dueProbe(now time.Time) (b *breaker, key string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.inFlight >= d.share.limit(now) || d.share.held(now) {
+	if d.share.room(now, d.inFlight) == 0 {
 		return nil, ""
 	}
 	if d.whole.wantsProbe(now) {

@@ -8,7 +8,8 @@ import (
 )
 
 const (
-	claimAhead = 200 * time.Millisecond // of a rate: what may start within this is claimed in one claim
+	claimAhead = 200 * time.Millisecond // of a rate: what may begin within this is claimed before its time
+	beginWait  = time.Second            // a message whose turn does not come by then is given back: the share has shrunk
 	maxHold    = 5 * time.Minute        // a destination that asks to be left alone is left alone no longer than this
 )
 
@@ -19,7 +20,7 @@ type share struct {
 
 	pace      *rate.Limiter // of sends; nil: no limit
 	ahead     time.Duration // how much of the rate may be claimed before its time
-	unstarted int           // messages that are claimed and have not taken their part of the rate
+	unstarted int           // messages that are claimed and do not wait for their turn yet
 
 	heldUntil time.Time // the destination asked to be left alone
 	asked     string    // in words
@@ -69,22 +70,41 @@ func (s *share) room(now time.Time, inFlight int) int {
 	}
 	n := s.limit(now) - inFlight
 	if s.pace != nil {
-		n = min(n, int(s.pace.TokensAt(now)+s.ahead.Seconds()*float64(s.pace.Limit()))-s.unstarted)
+		n = min(n, s.turns(now))
 	}
 	return max(n, 0)
 }
 
-// begin waits until the rate allows a send, or gives ctx's error.
-func (d *destination) begin(ctx context.Context) error {
-	if d.share.pace != nil {
-		if err := d.share.pace.Wait(ctx); err != nil {
-			return err
-		}
+// turns is how many messages may be claimed by the rate: those that can begin soon, but not one by one as their turns come.
+func (s *share) turns(now time.Time) int {
+	ahead := s.ahead.Seconds() * float64(s.pace.Limit())
+	n := int(s.pace.TokensAt(now)+ahead) - s.unstarted
+	if n < int(ahead/2) {
+		return 0
 	}
+	return n
+}
+
+// begin waits until the rate allows a send. It gives an error where ctx ends before that, or where the turn is too far away.
+func (d *destination) begin(ctx context.Context) error {
+	d.await(-1)
+	if d.share.pace == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, beginWait)
+	defer cancel()
+	err := d.share.pace.Wait(ctx)
+	if err != nil {
+		d.await(1)
+	}
+	return err
+}
+
+// await counts messages that do not wait for their turn yet.
+func (d *destination) await(n int) {
 	d.mu.Lock()
-	d.share.unstarted--
-	d.mu.Unlock()
-	return nil
+	defer d.mu.Unlock()
+	d.share.unstarted += n
 }
 
 // leaveAlone claims nothing for the destination for as long as it asked. The mutex is held.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/outboxd/outboxd/relay"
+	"github.com/outboxd/outboxd/relay/relaytest"
 )
 
 // gauge is a destination that takes a while for each send, and remembers how many were under way at once and when each
@@ -219,6 +220,46 @@ func TestHold_Shown(t *testing.T) {
 		beat, _ := w.table.Beat("a")
 		if b := beat.Breakers[0]; b.State != "throttled" || b.LastError != "HTTP 429; it asked to be left alone for 1m0s" {
 			t.Errorf("%+v", b)
+		}
+	})
+}
+
+// TestShare_Lost: what was claimed and has not begun when another relay takes the only place is given back.
+func TestShare_Lost(t *testing.T) {
+	inWorld(t, func(w *world) {
+		g := &gauge{takes: time.Millisecond}
+		ids := w.insert(300, "x")
+		cfg := w.sharing("z", g, 1, 20)
+		faulty(&cfg, func(_ context.Context, call relaytest.Call) error {
+			if call == relaytest.CallLoad {
+				time.Sleep(1500 * time.Millisecond) // a slow database: some are on their way at any moment
+			}
+			return nil
+		})
+		w.start(cfg)
+		time.Sleep(5 * time.Second)
+		w.start(w.sharing("a", g, 1, 20))
+		w.untilAll(30*time.Second, ids, relay.Finished)
+	})
+}
+
+// TestShare_Claims: messages are claimed some at a time, not one by one as their turns come.
+func TestShare_Claims(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var claims atomic.Int64
+		g := &gauge{takes: time.Millisecond}
+		cfg := w.sharing("a", g, 100, 100)
+		faulty(&cfg, func(_ context.Context, call relaytest.Call) error {
+			if call == relaytest.CallClaim {
+				claims.Add(1)
+			}
+			return nil
+		})
+		ids := w.insert(1000, "x")
+		w.start(cfg)
+		w.untilAll(11*time.Second, ids, relay.Finished)
+		if n := claims.Load(); n > 250 { // some of them for messages that lapsed
+			t.Errorf("%d claims for a thousand messages at a hundred a second", n)
 		}
 	})
 }

@@ -13,9 +13,7 @@ import (
 	"github.com/outboxd/outboxd/relay/sink/kafka"
 )
 
-const (
-	destinationTest = time.Minute // how long a test may take
-)
+const destinationTest = time.Minute // how long a test may take
 
 func (p *program) destTestCommand() *cobra.Command {
 	return &cobra.Command{
