@@ -224,12 +224,12 @@ func TestHold_Shown(t *testing.T) {
 	})
 }
 
-// TestShare_Lost: what was claimed and has not begun when another relay takes the only place is given back.
+// TestShare_Lost: what was claimed and has not begun when other relays take both places is given back.
 func TestShare_Lost(t *testing.T) {
 	inWorld(t, func(w *world) {
 		g := &gauge{takes: time.Millisecond}
 		ids := w.insert(300, "x")
-		cfg := w.sharing("z", g, 1, 20)
+		cfg := w.sharing("z", g, 2, 20)
 		faulty(&cfg, func(_ context.Context, call relaytest.Call) error {
 			if call == relaytest.CallLoad {
 				time.Sleep(1500 * time.Millisecond) // a slow database: some are on their way at any moment
@@ -238,7 +238,8 @@ func TestShare_Lost(t *testing.T) {
 		})
 		w.start(cfg)
 		time.Sleep(5 * time.Second)
-		w.start(w.sharing("a", g, 1, 20))
+		w.start(w.sharing("a", g, 2, 20))
+		w.start(w.sharing("b", g, 2, 20))
 		w.untilAll(30*time.Second, ids, relay.Finished)
 	})
 }
