@@ -33,6 +33,7 @@ var arrows = []arrow{
 			"github.com/eapache/go-resiliency", "github.com/rcrowley/go-metrics", // types of sarama's own surface
 		},
 	},
+	{folder: "relay/sink/program", ours: []string{"outbox", "relay"}},
 	{folder: "relay/sink/stdout", ours: []string{"outbox", "relay"}},
 	{folder: "relay/sink/webhook", ours: []string{"outbox", "relay"}, others: []string{"golang.org/x/oauth2"}},
 	{

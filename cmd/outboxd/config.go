@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/outboxd/outboxd/relay"
+	programsink "github.com/outboxd/outboxd/relay/sink/program"
 	"github.com/outboxd/outboxd/relay/sink/webhook"
 )
 
@@ -48,12 +49,13 @@ type logConfig struct {
 	Format string `yaml:"format,omitempty"` // text, json, or auto: text on a terminal
 }
 
-// destinationConfig has exactly one kind, Kafka, Webhook or Stdout.
+// destinationConfig has exactly one kind, Kafka, Webhook, Program or Stdout.
 type destinationConfig struct {
 	Kafka   *kafkaConfig   `yaml:"kafka,omitempty"`
 	Webhook *webhookConfig `yaml:"webhook,omitempty"`
+	Program *programConfig `yaml:"program,omitempty"`
 	Stdout  *stdoutConfig  `yaml:"stdout,omitempty"`
-	Width   int            `yaml:"width,omitempty"`   // of a webhook, of all relays together
+	Width   int            `yaml:"width,omitempty"`   // of a webhook or a program, of all relays together
 	Rate    rate           `yaml:"rate,omitempty"`    // sends started a second, minute or hour: 50/s
 	Timeout time.Duration  `yaml:"timeout,omitempty"` // of one send, where the route says nothing
 	Breaker breakerConfig  `yaml:"breaker,omitempty"`
@@ -61,7 +63,7 @@ type destinationConfig struct {
 
 // kinds counts the kinds that are given.
 func (d destinationConfig) kinds() (n int) {
-	for _, given := range []bool{d.Kafka != nil, d.Webhook != nil, d.Stdout != nil} {
+	for _, given := range []bool{d.Kafka != nil, d.Webhook != nil, d.Program != nil, d.Stdout != nil} {
 		if given {
 			n++
 		}
@@ -71,10 +73,24 @@ func (d destinationConfig) kinds() (n int) {
 
 // sendTimeout is of one send, where the route says nothing.
 func (d destinationConfig) sendTimeout() time.Duration {
-	if d.Webhook != nil {
+	switch {
+	case d.Webhook != nil:
 		return orElse(d.Timeout, webhook.DefaultTimeout)
+	case d.Program != nil:
+		return orElse(d.Timeout, programsink.DefaultTimeout)
 	}
 	return orElse(d.Timeout, relay.DefaultTimeout)
+}
+
+// dedupe is how long it is safe to repeat what may have taken effect there.
+func (d destinationConfig) dedupe() relay.Dedupe {
+	switch {
+	case d.Webhook != nil:
+		return d.Webhook.dedupe()
+	case d.Program != nil:
+		return d.Program.dedupe()
+	}
+	return relay.Dedupe{}
 }
 
 type stdoutConfig struct{}

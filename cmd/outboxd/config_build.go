@@ -17,6 +17,7 @@ import (
 
 	"github.com/outboxd/outboxd/relay"
 	"github.com/outboxd/outboxd/relay/sink/kafka"
+	programsink "github.com/outboxd/outboxd/relay/sink/program"
 	"github.com/outboxd/outboxd/relay/sink/stdout"
 	"github.com/outboxd/outboxd/relay/sink/webhook"
 )
@@ -55,9 +56,9 @@ func buildRelay(l *loaded, p parts) (relay.Config, error) {
 	}
 	for i := range c.Routes {
 		r := &c.Routes[i]
-		route := relay.Route{Match: r.Match, To: r.To, Policy: l.policy(r, ""), Types: map[string]relay.Policy{}}
+		route := relay.Route{Match: r.Match, To: r.To, Policy: l.sendPolicy(r, ""), Types: map[string]relay.Policy{}}
 		for name := range r.Types {
-			route.Types[name] = l.policy(r, name)
+			route.Types[name] = l.sendPolicy(r, name)
 		}
 		rc.Routes = append(rc.Routes, route)
 	}
@@ -102,8 +103,13 @@ func (l *loaded) destination(name string, d destinationConfig, p parts) (relay.D
 	case d.Webhook != nil:
 		rd.Width = orElse(d.Width, webhook.DefaultWidth)
 		rd.Shared = true
-		rd.Dedupe = d.Webhook.dedupe()
+		rd.Dedupe = d.dedupe()
 		rd.Sink, err = l.webhookSink(name, p)
+	case d.Program != nil:
+		rd.Width = orElse(d.Width, programsink.DefaultWidth)
+		rd.Shared = true
+		rd.Dedupe = d.dedupe()
+		rd.Sink, err = l.programSink(name, p)
 	case d.Stdout != nil:
 		rd.Width = orElse(d.Width, stdoutWidth)
 		rd.Sink = stdout.New(p.out)
@@ -196,6 +202,15 @@ func (l *loaded) policy(r *routeConfig, kind string) relay.Policy {
 		Versions: versions,
 		Emit:     relay.Emit(r.emit(kind)),
 	}
+}
+
+// sendPolicy is the policy as the relay holds a send to it: a program that did not end within its time-out has its grace.
+func (l *loaded) sendPolicy(r *routeConfig, kind string) relay.Policy {
+	p := l.policy(r, kind)
+	if d := l.config.Destinations[r.To]; d.Program != nil {
+		p.Timeout += d.Program.graceIn(l.config.Relay.Lease)
+	}
+	return p
 }
 
 // orElse returns the first value that is not zero.

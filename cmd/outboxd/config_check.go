@@ -55,13 +55,15 @@ func (l *loaded) checkDestination(path string, d destinationConfig) {
 	}
 	switch kinds := d.kinds(); {
 	case kinds == 0:
-		l.fail(path, "say what kind it is: kafka, webhook or stdout")
+		l.fail(path, "say what kind it is: kafka, webhook, program or stdout")
 	case kinds > 1:
-		l.fail(path, "give exactly one kind: kafka, webhook or stdout")
+		l.fail(path, "give exactly one kind: kafka, webhook, program or stdout")
 	case d.Kafka != nil:
 		l.checkKafka(path+".kafka", d.Kafka)
 	case d.Webhook != nil:
 		l.checkWebhook(path, d)
+	case d.Program != nil:
+		l.checkProgram(path+".program", d.Program)
 	}
 	l.atLeastOne(path+".width", d.Width)
 	if _, err := d.Rate.perSecond(); err != nil && l.set(path+".rate") {

@@ -73,8 +73,15 @@ func (l *loaded) checkRoute(path string, r *routeConfig) {
 
 // checkStated wants it said that messages of a destination without order may overtake each other.
 func (l *loaded) checkStated(path string, r *routeConfig) {
-	if l.config.Destinations[r.To].Webhook != nil && !l.set(path+".ordered") {
-		l.fail(path+".ordered", "say false: messages of one aggregateid may overtake each other on their way to a webhook")
+	kind := ""
+	switch d := l.config.Destinations[r.To]; {
+	case d.Webhook != nil:
+		kind = "webhook"
+	case d.Program != nil:
+		kind = "program"
+	}
+	if kind != "" && !l.set(path+".ordered") {
+		l.fail(path+".ordered", "say false: messages of one aggregateid may overtake each other on their way to a %s", kind)
 	}
 }
 

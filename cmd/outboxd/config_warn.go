@@ -36,11 +36,8 @@ func (l *loaded) warnShort(path string, p relay.Policy) {
 // warnWindow warns where the tries of a message can go on for longer than its destination remembers its key: one that may
 // have taken effect early on would end failed for a person to look at, with tries left.
 func (l *loaded) warnWindow(path string, p relay.Policy, d destinationConfig) {
-	if d.Webhook == nil {
-		return
-	}
 	longest := backoffs(p) + time.Duration(p.Budget)*p.Timeout
-	if window := d.Webhook.dedupe().Window; window > 0 && longest > window {
+	if window := d.dedupe().Window; window > 0 && longest > window {
 		l.warn(path, fmt.Sprintf("its tries can go on for %s, longer than the dedupe of its destination, %s: what may have taken effect "+
 			"is then not sent again and ends as failed, unknown; lower budget or cap", short(longest.Round(time.Minute)), short(window)))
 	}

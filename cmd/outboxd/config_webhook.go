@@ -101,14 +101,16 @@ func (o outcomeConfig) MarshalYAML() (any, error) { //nolint:unparam // yaml.Int
 	return map[string]int{"retry": o.Retry}, nil
 }
 
+func (w *webhookConfig) dedupe() relay.Dedupe { return w.Dedupe.dedupe() }
+
 // dedupe is how long a repeat is safe.
-func (w *webhookConfig) dedupe() relay.Dedupe {
-	if w.Dedupe == never {
+func (w window) dedupe() relay.Dedupe {
+	if w == never {
 		return relay.Dedupe{Never: true}
 	}
-	window, err := time.ParseDuration(string(w.Dedupe))
+	span, err := time.ParseDuration(string(w))
 	if err != nil {
-		return relay.Dedupe{} // checkWebhook has refused it
+		return relay.Dedupe{} // checkMemory has refused it
 	}
-	return relay.Dedupe{Window: window}
+	return relay.Dedupe{Window: span}
 }

@@ -10,13 +10,17 @@ import (
 	"strings"
 	"time"
 
+	"github.com/outboxd/outboxd/relay"
 	"github.com/outboxd/outboxd/relay/sink/webhook"
 )
 
 // checkWebhook finds what is ours to know of a webhook destination; webhook.Config.Validate finds the rest.
 func (l *loaded) checkWebhook(destination string, d destinationConfig) {
 	path, w := destination+".webhook", d.Webhook
-	l.checkDedupe(path, w)
+	l.checkMemory(path+".dedupe", w.dedupe(), w.Dedupe.wants())
+	if w.dedupe().Never && w.RemembersFailures {
+		l.warn(path+".remembers_failures", "a receiver that remembers no key cannot repeat a failure; one of this and dedupe is wrong")
+	}
 	l.checkSecrets(path, w)
 	l.checkHeaders(path, w)
 	l.checkOutcomes(path+".outcomes", w.Outcomes)
@@ -57,14 +61,11 @@ func standIn(s secretSource) webhook.Source {
 	return func() (string, error) { return "", errors.New("not read yet") }
 }
 
-func (l *loaded) checkDedupe(path string, w *webhookConfig) {
+// checkMemory holds how long a wire key is remembered to what can be meant.
+func (l *loaded) checkMemory(path string, d relay.Dedupe, wants string) {
 	const least, most = time.Second, 10 * 365 * 24 * time.Hour
-	d := w.dedupe()
-	switch {
-	case !d.Never && (d.Window < least || d.Window > most):
-		l.fail(path+".dedupe", "wants %s", w.Dedupe.wants())
-	case d.Never && w.RemembersFailures:
-		l.warn(path+".remembers_failures", "a receiver that remembers no key cannot repeat a failure; one of this and dedupe is wrong")
+	if !d.Never && (d.Window < least || d.Window > most) {
+		l.fail(path, "wants %s", wants)
 	}
 }
 
@@ -148,9 +149,13 @@ func (l *loaded) checkOutcomes(path string, outcomes map[string]outcomeConfig) {
 		if !status.MatchString(key) {
 			l.fail(here, "wants a status, such as 404, or a class of them, such as 5xx")
 		}
-		word := slices.Contains([]string{"done", "retry", "fail", "unknown"}, o.Kind)
-		if !word && (o.Kind != "" || o.Retry < 1) {
-			l.fail(here, "wants done, retry, fail, unknown, or {retry: 5} for a failure at the fifth attempt")
-		}
+		l.checkOutcome(here, o)
+	}
+}
+
+func (l *loaded) checkOutcome(path string, o outcomeConfig) {
+	word := slices.Contains([]string{"done", "retry", "fail", "unknown"}, o.Kind)
+	if !word && (o.Kind != "" || o.Retry < 1) {
+		l.fail(path, "wants done, retry, fail, unknown, or {retry: 5} for a failure at the fifth attempt")
 	}
 }

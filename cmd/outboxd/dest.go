@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/outboxd/outboxd/dialect"
+	programsink "github.com/outboxd/outboxd/relay/sink/program"
 	"github.com/outboxd/outboxd/relay/sink/webhook"
 )
 
@@ -69,6 +70,9 @@ func destRows(c config) []destRow {
 		case d.Webhook != nil:
 			row.Kind, row.Width = "webhook", orElse(d.Width, webhook.DefaultWidth)
 			row.Dedupe = new(string(d.Webhook.Dedupe))
+		case d.Program != nil:
+			row.Kind, row.Width = "program", orElse(d.Width, programsink.DefaultWidth)
+			row.Dedupe = new(string(d.Program.Dedupe))
 		case d.Stdout != nil:
 			row.Kind, row.Width = "stdout", orElse(d.Width, stdoutWidth)
 		}

@@ -47,9 +47,8 @@ func (l *loaded) planFor(m dialect.Message) *plan {
 		destination: r.To, policy: l.policy(r, r.policyKey(m.Type)),
 		cap: orElse(d.Breaker.Cap, 30*time.Second), // relay/DESIGN.md, Defaults
 	}
-	if w := d.Webhook; w != nil {
-		found.dedupe, found.remembers = w.dedupe(), w.RemembersFailures
-	}
+	found.dedupe = d.dedupe()
+	found.remembers = d.Webhook != nil && d.Webhook.RemembersFailures
 	return found
 }
 

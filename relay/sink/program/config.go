@@ -1,0 +1,115 @@
+package program
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/outboxd/outboxd/relay"
+)
+
+// Defaults of Config. relay/DESIGN.md, Defaults.
+const (
+	DefaultWidth   = 2
+	DefaultTimeout = 60 * time.Second // of one send, before SIGTERM
+	DefaultGrace   = 5 * time.Second
+	DefaultCutOff  = 400 * time.Millisecond
+	defaultDir     = "/"
+)
+
+// Config says which program is executed and what it gets.
+type Config struct {
+	Command []string          // argv: an absolute path, or a name that is looked up in Path, and its arguments; no part of it comes from a message
+	Dir     string            // an absolute path; default /
+	Env     map[string]string // variables beside those of the message, by name; their values are secrets to every output
+	Grace   time.Duration     // between SIGTERM and SIGKILL; SIGTERM comes so long before the deadline of Send; default 5 s
+	CutOff  time.Duration     // the same of a send whose context ends before its deadline; default 400 ms
+
+	Outcomes map[string]Rule // by exit code, "3"
+
+	// Self is the program that runs Hold and Guard when its first argument is HoldCommand or GuardCommand: this one, "/proc/self/exe".
+	// Needed on Linux only, so that a group ends with the relay.
+	Self string
+}
+
+// Rule is what an exit code comes to: done, retry, fail or unknown.
+type Rule struct {
+	Kind  relay.Kind
+	Limit int // of a retry: at this many attempts it ends failed(rejected); 0: the budget alone
+}
+
+func (c Config) withDefaults() Config {
+	if c.Dir == "" {
+		c.Dir = defaultDir
+	}
+	if c.Grace == 0 {
+		c.Grace = DefaultGrace
+	}
+	if c.CutOff == 0 {
+		c.CutOff = DefaultCutOff
+	}
+	return c
+}
+
+// Validate names every setting that cannot work, and what to write instead, as `program.KEY: words`. It looks at no file:
+// a program that is missing here may be there where the relay runs. No error holds an argument or the value of a variable.
+func (c Config) Validate() error {
+	c = c.withDefaults()
+	var errs []error
+	check := func(ok bool, key, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf("program."+key+": "+format, args...))
+		}
+	}
+	check(len(c.Command) > 0 && c.Command[0] != "", "command", "is empty; name the program by an absolute path, such as [/usr/local/bin/charge, --live]")
+	if len(c.Command) > 0 {
+		name := c.Command[0]
+		check(strings.HasPrefix(name, "/") || !strings.Contains(name, "/"), "command[0]", "is neither an absolute path nor a plain name")
+	}
+	for i, arg := range c.Command {
+		check(!strings.Contains(arg, "\x00"), fmt.Sprintf("command[%d]", i), "has a NUL in it, which no argument can have")
+	}
+	check(strings.HasPrefix(c.Dir, "/"), "dir", "is no absolute path")
+	check(c.Grace > 0, "grace", "is negative")
+	check(c.CutOff > 0, "cut_off", "is negative")
+	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
+		check(IsVariable(name), "env", "%.80q is no name of a variable", name)
+		check(!isOurs(name), "env", "%.80s is set by the relay; take it out", name)
+		check(!strings.Contains(c.Env[name], "\x00"), "env", "the value of %.80s has a NUL in it", name)
+	}
+	for _, key := range slices.Sorted(maps.Keys(c.Outcomes)) {
+		checkOutcome(check, key, c.Outcomes[key])
+	}
+	return errors.Join(errs...)
+}
+
+func checkOutcome(check func(ok bool, key, format string, args ...any), key string, rule Rule) {
+	if !IsExitCode(key) {
+		check(false, "outcomes", `%.80q is no exit code such as "3"`, key)
+		return
+	}
+	switch rule.Kind {
+	case relay.KindRetry:
+		check(rule.Limit >= 0, "outcomes."+key, "%d attempts are negative", rule.Limit)
+	case relay.KindDone, relay.KindFail, relay.KindUnknown:
+		check(rule.Limit == 0, "outcomes."+key, "%s ends at once and has no number of attempts", rule.Kind)
+	default:
+		check(false, "outcomes."+key, "%.80q is none of done, retry, fail and unknown", rule.Kind)
+	}
+}
+
+// IsExitCode tells whether a text is a number that a program can end with, as a person writes it: 0 to 255.
+func IsExitCode(text string) bool {
+	n, err := strconv.ParseUint(text, 10, 8)
+	return err == nil && strconv.FormatUint(n, 10) == text
+}
+
+// IsVariable tells whether every shell and runtime takes a name for that of a variable (POSIX.1-2017, 8.1, and lower case).
+func IsVariable(name string) bool {
+	return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`).MatchString(name)
+}

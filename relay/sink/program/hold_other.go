@@ -1,0 +1,40 @@
+//go:build unix && !linux
+
+package program
+
+import (
+	"context"
+	"log/slog"
+	"os/exec"
+	"syscall"
+)
+
+// groups starts programs in groups of their own. There is no guard on this system: a group outlives a relay that is killed.
+type groups struct{}
+
+func newGroups(string, *slog.Logger) (*groups, error) { return &groups{}, nil }
+
+func (*groups) close(context.Context) error { return nil }
+
+// held is a program that is to be started.
+type held struct{ cmd *exec.Cmd }
+
+func (*groups) hold(cmd *exec.Cmd) (*held, error) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	return &held{cmd}, nil
+}
+
+func (*held) abandon() {}
+
+// release starts it.
+func (h *held) release() (*process, error) {
+	if err := h.cmd.Start(); err != nil {
+		return nil, err
+	}
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		_ = h.cmd.Wait() // the code is in ProcessState
+	}()
+	return &process{cmd: h.cmd, gone: gone, ended: func() {}}, nil
+}

@@ -1,0 +1,122 @@
+package program
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/outboxd/outboxd/relay"
+)
+
+const (
+	maxResultBytes = 255     // what the result column holds
+	maxAnswerBytes = 4 << 10 // of stdout
+	maxErrorBytes  = 2 << 10 // of stderr, with what stands before it
+)
+
+// head keeps the start of what is written, and takes the rest without keeping it.
+type head struct {
+	limit int
+	text  []byte
+	cut   bool
+}
+
+func (h *head) Write(p []byte) (int, error) {
+	room := h.limit - len(h.text)
+	h.text = append(h.text, p[:min(room, len(p))]...)
+	h.cut = h.cut || len(p) > room
+	return len(p), nil
+}
+
+// tail keeps the end.
+type tail struct {
+	limit int
+	text  []byte
+	cut   bool
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	n := len(p)
+	if len(t.text)+n > t.limit {
+		t.cut = true
+		p = p[max(0, n-t.limit):]
+		keep := max(0, t.limit-len(p))
+		t.text = append(t.text[:0], t.text[max(0, len(t.text)-keep):]...)
+	}
+	t.text = append(t.text, p...)
+	return n, nil
+}
+
+// output is what a program writes. A little more is kept than is told, so that no half of a secret stands at the edge.
+type output struct {
+	secrets *secrets
+	stdout  head
+	stderr  tail
+}
+
+func newOutput(s *secrets) *output {
+	return &output{secrets: s, stdout: head{limit: maxAnswerBytes + s.longest}, stderr: tail{limit: maxErrorBytes + s.longest}}
+}
+
+// add puts the output into an outcome: the first line of stdout is the result of what is done, its start the answer where it
+// says more than that; the end of stderr is part of the error.
+func (o *output) add(to *relay.Outcome) {
+	out := o.stdout.text
+	if o.stdout.cut {
+		out = out[:len(out)-min(len(out), o.secrets.longest)]
+	}
+	answer := first(o.secrets.hide(clean(out)), maxAnswerBytes)
+	if to.Kind != relay.KindDone {
+		to.Answer = answer
+		to.Err = o.err(to.Err)
+		return
+	}
+	line, _, _ := strings.Cut(answer, "\n")
+	to.Result = first(strings.TrimSpace(line), maxResultBytes)
+	if strings.TrimSpace(answer) != to.Result {
+		to.Answer = answer
+	}
+}
+
+// err puts the end of stderr behind what happened: the last line first, since it says most in a list, and then those
+// before it.
+func (o *output) err(what string) string {
+	text := o.stderr.text
+	if o.stderr.cut {
+		text = text[min(len(text), o.secrets.longest):]
+	}
+	what = first(o.secrets.hide(what), maxErrorBytes)
+	written := last(strings.TrimSpace(o.secrets.hide(clean(text))), maxErrorBytes-len(what)-len(": \n"))
+	if written == "" {
+		return what
+	}
+	before, line := "", written
+	if i := strings.LastIndexByte(written, '\n'); i >= 0 {
+		before, line = "\n"+strings.TrimSpace(written[:i]), written[i+1:]
+	}
+	return what + ": " + line + before
+}
+
+// clean makes text of bytes: valid UTF-8, without NUL and carriage returns at line ends.
+func clean(b []byte) string {
+	return strings.NewReplacer("\x00", "\uFFFD", "\r\n", "\n").Replace(strings.ToValidUTF8(string(b), "\uFFFD"))
+}
+
+// first cuts a text to its first bytes, at the edge of a rune.
+func first(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	for limit > 0 && !utf8.RuneStart(text[limit]) {
+		limit--
+	}
+	return text[:limit]
+}
+
+// last cuts a text to its last bytes, at the edge of a rune.
+func last(text string, limit int) string {
+	from := max(0, len(text)-max(0, limit))
+	for from < len(text) && !utf8.RuneStart(text[from]) {
+		from++
+	}
+	return text[from:]
+}

@@ -1,0 +1,89 @@
+// Package program executes a local program for each message: its payload on stdin, what it is about in the environment, and
+// the exit code as the answer. Start reading at Sink.Send; codeRule says which exit code is which outcome. hold_linux.go and
+// guard_linux.go see to it that what a program started ends with the relay, however that ends.
+package program
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"os/exec"
+	"time"
+
+	"github.com/outboxd/outboxd/relay"
+)
+
+// pipeDelay is how long a process that left the group may keep stdout and stderr open after the program itself has ended.
+// With it, Send comes back within the second after its deadline that the relay waits for.
+const pipeDelay = 500 * time.Millisecond
+
+// Sink is one program as a destination. Safe for concurrent use.
+type Sink struct {
+	cfg     Config
+	place   *place
+	secrets *secrets
+	groups  *groups
+}
+
+var _ relay.Sink = (*Sink)(nil)
+
+// New checks cfg and makes a Sink. It starts nothing. Its errors are as Validate's; that the program cannot be started is
+// none, but a warning: it may come yet, and until then nothing is sent.
+func New(cfg Config, log *slog.Logger) (*Sink, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	groups, err := newGroups(cfg.Self, log)
+	if err != nil {
+		return nil, err
+	}
+	s := &Sink{cfg: cfg, place: &place{name: cfg.Command[0]}, secrets: newSecrets(cfg.Env), groups: groups}
+	if _, err := s.place.path(); err != nil {
+		log.Warn("a program cannot be started yet", "err", err)
+	}
+	return s, nil
+}
+
+// Send executes the program once for m and waits for its end. Grace before ctx's deadline its process group gets SIGTERM,
+// and at the deadline SIGKILL; where ctx ends earlier, SIGTERM at once and SIGKILL after CutOff. Nothing of the group is
+// left when Send returns.
+func (s *Sink) Send(ctx context.Context, m *relay.Message) relay.Outcome {
+	env, err := s.cfg.environment(m)
+	if err != nil {
+		return relay.Fail(relay.Rejected, classInvalid, err.Error())
+	}
+	path, err := s.place.path()
+	if err == nil {
+		err = directory(s.cfg.Dir)
+	}
+	if err != nil {
+		return relay.Unsent(classProgram, err.Error())
+	}
+	out := newOutput(s.secrets)
+	held, err := s.groups.hold(&exec.Cmd{
+		Path: path, Args: s.cfg.Command, Env: env, Dir: s.cfg.Dir, WaitDelay: pipeDelay,
+		Stdin: bytes.NewReader(m.Payload), Stdout: &out.stdout, Stderr: &out.stderr,
+	})
+	if err != nil {
+		return relay.Unsent(classProgram, path+" cannot be started: "+reason(err))
+	}
+	if ctx.Err() != nil {
+		held.abandon()
+		return relay.Unsent(classTimeout, "not started: the time was over before")
+	}
+	if !m.StartBy.IsZero() && !time.Now().Before(m.StartBy) {
+		held.abandon()
+		return relay.Unsent(classTimeout, "not started: it may have taken effect before, and its key may be forgotten by now")
+	}
+	p, err := held.release()
+	if err != nil {
+		return relay.Unsent(classProgram, path+" cannot be started: "+reason(err))
+	}
+	o := s.cfg.of(p.wait(ctx, s.cfg.Grace, s.cfg.CutOff))
+	out.add(&o)
+	return o
+}
+
+// Close ends what is still under way, and with it the guard.
+func (s *Sink) Close(ctx context.Context) error { return s.groups.close(ctx) }
