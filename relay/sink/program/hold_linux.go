@@ -118,6 +118,17 @@ func Hold(args []string) error {
 		return errors.New("the relay is gone")
 	}
 	err := syscall.Exec(args[0], args[1:], os.Environ())
-	_, _ = io.WriteString(report, args[0]+" cannot be executed: "+err.Error())
+	_, _ = io.WriteString(report, args[0]+" cannot be executed: "+notExecuted(err))
 	return err
+}
+
+// notExecuted says why a program that is there could not be executed.
+func notExecuted(err error) string {
+	switch {
+	case errors.Is(err, syscall.ENOENT):
+		return "what interprets it does not exist; see its first line"
+	case errors.Is(err, syscall.ENOEXEC):
+		return "it is neither a program for this system nor a script that begins with #!"
+	}
+	return err.Error()
 }

@@ -46,7 +46,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// output is what a program writes. A little more is kept than is told, so that no half of a secret stands at the edge.
+// output is what a program writes. A little more of it is kept than is told: a secret at the edge is whole, and is masked.
 type output struct {
 	secrets *secrets
 	stdout  head
@@ -60,11 +60,11 @@ func newOutput(s *secrets) *output {
 // add puts the output into an outcome: the first line of stdout is the result of what is done, its start the answer where it
 // says more than that; the end of stderr is part of the error.
 func (o *output) add(to *relay.Outcome) {
-	out := o.stdout.text
+	out := string(o.stdout.text)
 	if o.stdout.cut {
-		out = out[:len(out)-min(len(out), o.secrets.longest)]
+		out = o.secrets.cutEnd(out)
 	}
-	answer := first(o.secrets.hide(clean(out)), maxAnswerBytes)
+	answer := first(clean(o.secrets.hide(out)), maxAnswerBytes)
 	if to.Kind != relay.KindDone {
 		to.Answer = answer
 		to.Err = o.err(to.Err)
@@ -80,12 +80,11 @@ func (o *output) add(to *relay.Outcome) {
 // err puts the end of stderr behind what happened: the last line first, since it says most in a list, and then those
 // before it.
 func (o *output) err(what string) string {
-	text := o.stderr.text
+	text := string(o.stderr.text)
 	if o.stderr.cut {
-		text = text[min(len(text), o.secrets.longest):]
+		text = o.secrets.cutStart(text)
 	}
-	what = first(o.secrets.hide(what), maxErrorBytes)
-	written := last(strings.TrimSpace(o.secrets.hide(clean(text))), maxErrorBytes-len(what)-len(": \n"))
+	written := last(strings.TrimSpace(clean(o.secrets.hide(text))), maxErrorBytes-len(what)-len(": \n"))
 	if written == "" {
 		return what
 	}
@@ -96,9 +95,9 @@ func (o *output) err(what string) string {
 	return what + ": " + line + before
 }
 
-// clean makes text of bytes: valid UTF-8, without NUL and carriage returns at line ends.
-func clean(b []byte) string {
-	return strings.NewReplacer("\x00", "\uFFFD", "\r\n", "\n").Replace(strings.ToValidUTF8(string(b), "\uFFFD"))
+// clean makes a text that every database can store: valid UTF-8 without NUL, lines ended by \n.
+func clean(text string) string {
+	return strings.NewReplacer("\x00", "\uFFFD", "\r\n", "\n").Replace(strings.ToValidUTF8(text, "\uFFFD"))
 }
 
 // first cuts a text to its first bytes, at the edge of a rune.

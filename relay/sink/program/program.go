@@ -80,8 +80,11 @@ func (s *Sink) Send(ctx context.Context, m *relay.Message) relay.Outcome {
 	if err != nil {
 		return relay.Unsent(classProgram, path+" cannot be started: "+reason(err))
 	}
-	o := s.cfg.of(p.wait(ctx, s.cfg.Grace, s.cfg.CutOff))
-	out.add(&o)
+	e := p.wait(ctx, s.cfg.Grace, s.cfg.CutOff)
+	o := s.cfg.of(e)
+	if e.unstarted == "" {
+		out.add(&o)
+	}
 	return o
 }
 

@@ -14,26 +14,26 @@ const (
 
 // secrets are the values that a program gets beside its message: it may write what it was given. Safe for concurrent use.
 type secrets struct {
-	replacer *strings.Replacer
+	forms    []string // as they can be written, the longest first
 	longest  int
+	replacer *strings.Replacer
 }
 
 // newSecrets remembers values, also as JSON and URLs write them.
 func newSecrets(values map[string]string) *secrets {
-	var forms []string
+	s := &secrets{}
 	for _, v := range values {
 		quoted, _ := json.Marshal(v) // a string always can be
 		for _, form := range []string{v, string(quoted[1 : len(quoted)-1]), url.QueryEscape(v), url.PathEscape(v)} {
 			if len(form) >= minSecretBytes {
-				forms = append(forms, form)
+				s.forms = append(s.forms, form)
 			}
 		}
 	}
 	// The longest goes first, or the rest of one that begins with another would stay.
-	slices.SortFunc(forms, func(a, b string) int { return len(b) - len(a) })
-	s := &secrets{}
-	pairs := make([]string, 0, 2*len(forms))
-	for _, form := range forms {
+	slices.SortFunc(s.forms, func(a, b string) int { return len(b) - len(a) })
+	pairs := make([]string, 0, 2*len(s.forms))
+	for _, form := range s.forms {
 		pairs = append(pairs, form, masked)
 		s.longest = max(s.longest, len(form))
 	}
@@ -43,3 +43,25 @@ func newSecrets(values map[string]string) *secrets {
 
 // hide masks what is secret in a text.
 func (s *secrets) hide(text string) string { return s.replacer.Replace(text) }
+
+// cutEnd takes off the start of a secret with which a text ends where it was cut.
+func (s *secrets) cutEnd(text string) string {
+	return text[:len(text)-s.edge(func(form string, n int) bool { return strings.HasSuffix(text, form[:n]) })]
+}
+
+// cutStart takes off the end of a secret with which a text begins where it was cut.
+func (s *secrets) cutStart(text string) string {
+	return text[s.edge(func(form string, n int) bool { return strings.HasPrefix(text, form[len(form)-n:]) }):]
+}
+
+// edge is the length of the longest part of a secret for which a text has that part at its edge.
+func (s *secrets) edge(has func(form string, n int) bool) (longest int) {
+	for _, form := range s.forms {
+		for n := longest + 1; n < len(form); n++ {
+			if has(form, n) {
+				longest = n
+			}
+		}
+	}
+	return longest
+}

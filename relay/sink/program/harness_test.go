@@ -1,13 +1,18 @@
+//go:build linux
+
 package program
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -16,8 +21,8 @@ import (
 	"github.com/outboxd/outboxd/relay"
 )
 
-// TestMain also makes this test what the programs under test are: the guard, the one that waits at its gate, and helpers that
-// no shell is good for.
+// TestMain also makes of this test what a relay starts of itself, and the relays that are killed. All tests run as the first
+// process of a container does: what loses its parent is ours.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
@@ -27,7 +32,14 @@ func TestMain(m *testing.M) {
 		case GuardCommand:
 			Guard(os.Stdin)
 			os.Exit(0)
+		case relayCommand:
+			os.Exit(victim())
 		}
+	}
+	const setChildSubreaper = 36 // prctl(2)
+	if _, _, err := syscall.RawSyscall(syscall.SYS_PRCTL, setChildSubreaper, 1, 0); err != 0 {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
 	goleak.VerifyTestMain(m)
 }
@@ -67,6 +79,11 @@ func newSink(t testing.TB, change func(*Config), command ...string) *Sink {
 func shell(t testing.TB, change func(*Config), script string) *Sink {
 	t.Helper()
 	return newSink(t, change, "/bin/sh", "-c", script)
+}
+
+// outside is the part of a script that starts another one outside the group, and waits until it is there.
+func outside(script string) string {
+	return "f=$(mktemp); setsid sh -c 'rm '$f'; " + script + "' & while [ -e $f ]; do sleep 0.01; done; "
 }
 
 // within is a context that ends so long before the test would fail.
@@ -125,4 +142,47 @@ func eventually(t testing.TB, what string, holds func() bool) {
 			t.Fatalf("not within %s: %s", generous, what)
 		}
 	}
+}
+
+// zombies are our children that have ended and were not reaped.
+func zombies(t testing.TB) (pids []string) {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		text, _ := os.ReadFile(file) // it may have ended meanwhile
+		_, rest, _ := strings.Cut(string(text), ") ")
+		if strings.HasPrefix(rest, fmt.Sprintf("Z %d ", os.Getpid())) {
+			pids = append(pids, filepath.Base(filepath.Dir(file)))
+		}
+	}
+	return pids
+}
+
+// mark is a variable that all processes of a test have, so that they are found in /proc.
+type mark struct{ text string }
+
+// newMark makes one, and kills and reaps what has it at the end of the test, as processes that left their group.
+func newMark(t testing.TB) mark {
+	t.Helper()
+	m := mark{"MARK=" + rand.Text()}
+	t.Cleanup(func() {
+		for _, pid := range marked(t, m.text) {
+			if n, err := strconv.Atoi(pid); err == nil {
+				_ = syscall.Kill(n, syscall.SIGKILL)
+				_, _ = syscall.Wait4(n, nil, 0, nil)
+			}
+		}
+	})
+	return m
+}
+
+func (m mark) env(c *Config) { c.Env = map[string]string{"MARK": strings.TrimPrefix(m.text, "MARK=")} }
+
+// waitGone waits until no process has the mark.
+func (m mark) waitGone(t testing.TB) {
+	t.Helper()
+	eventually(t, "no process has "+m.text, func() bool { return len(marked(t, m.text)) == 0 })
 }

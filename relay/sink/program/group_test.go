@@ -1,0 +1,142 @@
+//go:build linux
+
+package program
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/outboxd/outboxd/relay"
+)
+
+// TestNobodyIsLeft: what a program starts ends with it, and no send waits for what holds its output.
+func TestNobodyIsLeft(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		script string
+		kind   relay.Kind
+		result string
+	}{
+		"a child that holds stdout":       {"sleep 600 & echo hi", relay.KindDone, "hi"},
+		"a grandchild that holds stdout":  {"(sleep 600 & sleep 600) & echo hi", relay.KindDone, "hi"},
+		"one that ignores SIGTERM":        {`sh -c 'trap "" TERM HUP; sleep 600' & echo hi`, relay.KindDone, "hi"},
+		"a fork storm":                    {"for i in $(seq 50); do sleep 600 & done; echo hi", relay.KindDone, "hi"},
+		"forks that go on":                {"while :; do sleep 0.01 & done & echo hi", relay.KindDone, "hi"},
+		"a stopped one":                   {"sleep 600 & kill -STOP $!; echo hi", relay.KindDone, "hi"},
+		"one that kills its own group":    {"sleep 600 & echo hi; kill -9 0", relay.KindUnknown, ""},
+		"one that failed":                 {"sleep 600 & exit 3", relay.KindRetry, ""},
+		"a shell that waits for children": {`sleep 600 & trap 'kill $!' TERM; echo hi; exit 0`, relay.KindDone, "hi"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			mark := newMark(t)
+			o := send(t, shell(t, mark.env, c.script))
+			if o.Kind != c.kind || o.Result != c.result {
+				t.Errorf("%+v", o)
+			}
+			mark.waitGone(t)
+		})
+	}
+}
+
+// TestOutsideTheGroup: a process that left the group is nobody's, and keeps no send waiting.
+func TestOutsideTheGroup(t *testing.T) {
+	t.Parallel()
+	mark := newMark(t)
+	o := send(t, shell(t, mark.env, outside("exec sleep 600")+"echo hi"))
+	if o.Kind != relay.KindDone || o.Result != "hi" {
+		t.Errorf("%+v", o)
+	}
+	if len(marked(t, mark.text)) == 0 {
+		t.Error("it was killed, or did not leave the group")
+	}
+}
+
+// TestTimeOut: at its time-out a program gets SIGTERM, and SIGKILL when the deadline is over; only exit code 0 counts then.
+func TestTimeOut(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		script string
+		kind   relay.Kind
+		result string
+		words  string
+	}{
+		"ends by SIGTERM":              {"echo began; exec sleep 600", relay.KindUnknown, "", "no end in time, ended by signal 15 (terminated)"},
+		"ignores SIGTERM":              {"trap '' TERM; echo began; sleep 600 & sleep 600", relay.KindUnknown, "", "no end in time, ended by signal 9 (killed)"},
+		"is done all the same":         {"trap 'echo done; exit 0' TERM; sleep 600 & wait", relay.KindDone, "done", ""},
+		"ends with a code":             {"trap 'exit 3' TERM; sleep 600 & wait", relay.KindUnknown, "", "no end in time, exit code 3"},
+		"says no":                      {"trap 'exit 65' TERM; sleep 600 & wait", relay.KindUnknown, "", "no end in time, exit code 65"},
+		"its child holds stdout on":    {"trap 'exit 0' TERM; sh -c 'trap \"\" TERM; sleep 600' & wait", relay.KindDone, "", ""},
+		"its child outside holds it":   {outside("exec sleep 600") + "exec sleep 600", relay.KindUnknown, "", "signal 15"},
+		"is stopped":                   {"kill -STOP $$", relay.KindUnknown, "", "signal 9"},
+		"forks on while it is to end":  {"trap '' TERM; while :; do sleep 0.01 & done", relay.KindUnknown, "", "signal 9"},
+		"writes on while it is to end": {"trap '' TERM; while :; do echo 0123456789; done", relay.KindUnknown, "", "signal 9"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			mark := newMark(t)
+			s := shell(t, func(cfg *Config) { mark.env(cfg); cfg.Grace = time.Second }, c.script)
+			o := s.Send(within(t, 2*time.Second), newMessage("a"))
+			if o.Kind != c.kind || o.Result != c.result || !strings.Contains(o.Err, c.words) {
+				t.Errorf("%+v", o)
+			}
+			if o.Kind == relay.KindUnknown && o.Class != classTimeout {
+				t.Errorf("class %q", o.Class)
+			}
+			if !strings.Contains(c.script, "setsid") {
+				mark.waitGone(t)
+			}
+		})
+	}
+}
+
+// TestCutOff: where the relay gives a send up, SIGTERM comes at once, and SIGKILL soon after it.
+func TestCutOff(t *testing.T) {
+	t.Parallel()
+	mark := newMark(t)
+	began := filepath.Join(t.TempDir(), "began")
+	s := shell(t, mark.env, "trap '' TERM; echo >"+began+"; sleep 600 & sleep 600")
+	ctx, cutOff := context.WithCancel(t.Context())
+	defer cutOff()
+	outcome := make(chan relay.Outcome, 1)
+	go func() { outcome <- s.Send(ctx, newMessage("a")) }()
+	eventually(t, "the program began", func() bool { _, err := os.Stat(began); return err == nil })
+	cutOff()
+	wantKind(t, <-outcome, relay.KindUnknown, classTimeout, "cut off by a stop or the end of its lease, ended by signal 9 (killed)")
+	mark.waitGone(t)
+	wantKind(t, s.Send(ctx, newMessage("a")), relay.KindUnsent, classTimeout, "not started")
+}
+
+// TestGibibyte: a program that writes without end costs no memory, and is not kept waiting.
+func TestGibibyte(t *testing.T) {
+	t.Parallel()
+	const gibibyte = 1 << 30
+	s := shell(t, nil, "echo first; head -c 1073741824 /dev/zero; head -c 1073741824 /dev/zero >&2; exit 3")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	o := send(t, s)
+	runtime.ReadMemStats(&after)
+	wantKind(t, o, relay.KindRetry, classProgram)
+	if len(o.Answer) > maxAnswerBytes || !strings.HasPrefix(o.Answer, "first\n") || len(o.Err) > maxErrorBytes {
+		t.Errorf("%d bytes of answer, %d of error", len(o.Answer), len(o.Err))
+	}
+	if grown := after.TotalAlloc - before.TotalAlloc; grown > gibibyte/16 {
+		t.Errorf("%d bytes were allocated meanwhile", grown)
+	}
+}
+
+// TestNoZombies: nothing that we became the parent of is left unreaped. It runs alone, so that all zombies are its own.
+func TestNoZombies(t *testing.T) {
+	s := shell(t, nil, "for i in $(seq 20); do (sleep 600 & sleep 600) & done; sh -c 'exit 0' & exit 0")
+	for range 5 {
+		wantKind(t, send(t, s), relay.KindDone, "")
+	}
+	for _, pid := range zombies(t) {
+		t.Errorf("process %s is not reaped", pid)
+	}
+}
