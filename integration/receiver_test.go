@@ -276,17 +276,6 @@ func (r *receiver) connections() int {
 	return r.opened
 }
 
-// waitCame waits until so many requests came.
-func (r *receiver) waitCame(t *testing.T, n int) {
-	t.Helper()
-	eventually(t, patience, func() error {
-		if came, _, _ := r.figures(); came < n {
-			return fmt.Errorf("%d requests came, want %d", came, n)
-		}
-		return nil
-	})
-}
-
 // waitUnderWay waits until so many requests are under way.
 func (r *receiver) waitUnderWay(t *testing.T, n int) {
 	t.Helper()

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ type tokenServer struct {
 	life   time.Duration
 	issued atomic.Int64
 	least  atomic.Int64 // the oldest that is not revoked
+	ends   sync.Map     // when a token ends, by its number; one may be on its way for as long as it lives
 }
 
 // newTokenServer wants the client shop with a secret, by Basic, and the scope charge.
@@ -31,8 +33,10 @@ func newTokenServer(t *testing.T, ca *authority, life time.Duration) *tokenServe
 			form.Get("scope") != "charge" || form.Get("audience") != "payments" {
 			return reply{status: 401, body: `{"error": "invalid_client"}`, header: "Content-Type: application/json\r\n"}
 		}
+		n := s.issued.Add(1)
+		s.ends.Store(n, time.Now().Add(2*s.life))
 		return reply{header: "Content-Type: application/json\r\n", body: fmt.Sprintf(
-			`{"access_token": "token-%d", "token_type": "Bearer", "expires_in": %d}`, s.issued.Add(1), int(s.life.Seconds()))}
+			`{"access_token": "token-%d", "token_type": "Bearer", "expires_in": %d}`, n, int(s.life.Seconds()))}
 	})
 	return s
 }
@@ -44,7 +48,8 @@ func (s *tokenServer) revoke() { s.least.Store(s.issued.Load() + 1) }
 func (s *tokenServer) guard(one *request) reply {
 	var n int64
 	_, err := fmt.Sscanf(one.header.Get("Authorization"), "Bearer token-%d", &n)
-	if err != nil || n < s.least.Load() {
+	end, known := s.ends.Load(n)
+	if err != nil || !known || n < s.least.Load() || time.Now().After(end.(time.Time)) {
 		return reply{status: 401, header: "WWW-Authenticate: Bearer\r\n"}
 	}
 	return reply{}
