@@ -2,9 +2,12 @@ package integration
 
 import (
 	"fmt"
+	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -174,4 +177,56 @@ func TestChargeOrderForgetful(t *testing.T) {
 	})); twice == 0 || found < twice {
 		t.Errorf("%d customers were charged twice, and the books have %d faults", twice, found)
 	}
+}
+
+// TestChargeOrderByHand does what the sample's README says, in its order and in a fresh copy of the checkout.
+func TestChargeOrderByHand(t *testing.T) {
+	t.Parallel()
+	for _, client := range []string{"psql", "curl"} {
+		if _, err := exec.LookPath(client); err != nil {
+			t.Skip(client + " is not installed, and the README uses it")
+		}
+	}
+	d, python := emptyDatabase(t), pythonWith(t, "psycopg2")
+	sample := filepath.Join(copyCheckout(t), "integration", chargeOrder)
+	replace := strings.NewReplacer(
+		"8001", freePort(t), "8002", freePort(t), "python3 ", python+" ",
+		"postgres://postgres:outboxd@127.0.0.1:5432/postgres?sslmode=disable", d.url,
+	)
+	texts := map[string]string{}
+	for _, name := range []string{"README.md", "outboxd.yaml"} {
+		text, err := os.ReadFile(filepath.Join(sample, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[name] = replace.Replace(string(text))
+		if err := os.WriteFile(filepath.Join(sample, name), []byte(texts[name]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	script := "set -eux\ncd ../../..\n"
+	for _, b := range blocks(t, texts["README.md"]) {
+		if b.language == "sh" {
+			script += b.text
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), "bash", "-c", script)
+	cmd.Dir, cmd.WaitDelay = sample, patience
+	cmd.Env = append(environment(nil), "OUTBOXD_LISTEN=off")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // with all that it started, if it does not end that itself
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	d.expect(t, 9, "SELECT count(*) FROM orders WHERE status = 'paid' AND charge = concat('charge-', number, '-1')")
+	d.expect(t, 1, "SELECT count(*) FROM outbox WHERE type = 'charge_order' AND aggregateid = '1' AND replays = 1 AND state = 'done'")
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	_, port, err := net.SplitHostPort(freeAddress(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
 }

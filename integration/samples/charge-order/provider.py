@@ -85,7 +85,7 @@ class Handler(BaseHTTPRequestHandler):
         self.answer(status, answer)
 
     def answer(self, status, what):
-        text = json.dumps(what).encode()
+        text = json.dumps(what).encode() + b"\n"
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(text)))
