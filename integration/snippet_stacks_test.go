@@ -19,7 +19,9 @@ type snippetStack struct {
 	oneCharset bool                                                                      // its connections know no character set but UTF-8
 }
 
-func snippetStacks() map[string]snippetStack {
+func snippetStacks(t *testing.T) map[string]snippetStack {
+	t.Helper()
+	javaLibraries := "/usr/share/java/postgresql.jar:/usr/share/java/mariadb-java-client.jar"
 	return map[string]snippetStack{
 		"php": {
 			probe:   []string{debian("php"), "-r", `exit(array_diff(["pdo_pgsql", "pdo_mysql"], array_map("strtolower", get_loaded_extensions())) ? 1 : 0);`},
@@ -29,6 +31,19 @@ func snippetStacks() map[string]snippetStack {
 			probe:   []string{debian("python3"), "-c", "import psycopg2, pymysql"},
 			program: []string{debian("python3"), "samples/snippets/python.py"},
 		},
+		"node": {
+			probe:   []string{"node", "-e", "require('pg'); require('mysql2')"},
+			program: []string{"node", "samples/snippets/node.js"},
+		},
+		"java": {
+			probe:   []string{"sh", "-c", "javac -version && cat " + strings.ReplaceAll(javaLibraries, ":", " ")},
+			program: []string{"sh", "samples/snippets/java.sh", "Java", javaLibraries},
+		},
+		"ruby": {
+			probe:   []string{debian("ruby"), "-e", "require 'pg'; require 'mysql2'"},
+			program: []string{debian("ruby"), "samples/snippets/ruby.rb"},
+		},
+		"go":    {probe: []string{"go", "version"}, program: []string{"sh", "samples/snippets/go.sh"}},
 		"psql":  {probe: []string{"psql", "--version"}, script: psqlScript},
 		"mysql": {probe: []string{"mysql", "--version"}, script: mysqlScript},
 	}
@@ -42,10 +57,17 @@ func debian(name string) string {
 	return name
 }
 
+// libraries tells programs where scripts/languages put what it did not install.
+func libraries() []string {
+	return []string{"NODE_PATH=" + os.Getenv("OUTBOXD_TEST_NODE_PATH")}
+}
+
 // need skips the test where the stack is not installed, or fails where CI=true says that it should be.
 func (k snippetStack) need(t *testing.T) {
 	t.Helper()
-	err := exec.CommandContext(t.Context(), k.probe[0], k.probe[1:]...).Run()
+	cmd := exec.CommandContext(t.Context(), k.probe[0], k.probe[1:]...)
+	cmd.Env = environment(libraries())
+	err := cmd.Run()
 	switch {
 	case err == nil:
 	case os.Getenv("CI") == "true":
@@ -86,10 +108,10 @@ func (s *snippetShop) shopEnv(t *testing.T) []string {
 	var env []string
 	rewrite(t, s.app, func(u *url.URL) {
 		password, _ := u.User.Password()
-		env = environment([]string{
+		env = environment(append(libraries(),
 			"SHOP_DIALECT=" + s.driver, "SHOP_HOST=" + u.Hostname(), "SHOP_USER=" + u.User.Username(), "SHOP_PASSWORD=" + password,
-			"SHOP_DATABASE=" + s.name,
-		})
+			"SHOP_DATABASE="+s.name,
+		))
 	})
 	return env
 }

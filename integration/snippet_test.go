@@ -32,7 +32,7 @@ func everyByte() string {
 func TestSnippets(t *testing.T) {
 	onServers(t, func(t *testing.T, e engine) {
 		s := newShop(t, e)
-		stacks := snippetStacks()
+		stacks := snippetStacks(t)
 		for i, one := range snippetsOf(t, e) {
 			stack, found := stacks[one.Name]
 			if found != one.Executed {

@@ -29,6 +29,10 @@ func snippetList() []snippetRow {
 	list := []snippetRow{
 		{Name: "php", Stack: "PHP: PDO", Executed: true},
 		{Name: "python", Stack: "Python: DB-API", Executed: true},
+		{Name: "node", Stack: "Node: pg, mysql2", Executed: true},
+		{Name: "java", Stack: "Java: JDBC", Executed: true},
+		{Name: "ruby", Stack: "Ruby: pg, mysql2", Executed: true},
+		{Name: "go", Stack: "Go: package outbox", Executed: true},
 		{Name: "psql", Stack: "script for psql", Executed: true},
 		{Name: "mysql", Stack: "script for mysql and mariadb", Executed: true},
 	}
