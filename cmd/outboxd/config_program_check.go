@@ -17,6 +17,8 @@ func (l *loaded) checkProgram(path string, p *programConfig) {
 		switch {
 		case !programsink.IsVariable(name):
 			l.fail(here, "wants the name of a variable; its value is taken from the relay's own environment")
+		case programsink.IsOfMessage(name):
+			l.fail(here, "is set by the relay for each message; take it out")
 		case strings.HasPrefix(name, "OUTBOXD_") || l.leadsToDatabase(name):
 			l.fail(here, "is the relay's own; give the program a variable of another name")
 		case slices.Contains(p.Env[:i], name):
@@ -25,7 +27,7 @@ func (l *loaded) checkProgram(path string, p *programConfig) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(p.Outcomes)) {
 		if !programsink.IsExitCode(key) {
-			l.fail(join(path+".outcomes", key), `wants an exit code in quotes, such as "3"`)
+			l.fail(join(path+".outcomes", key), `wants an exit code, 0 to 255, such as "3"`)
 		}
 		l.checkOutcome(join(path+".outcomes", key), p.Outcomes[key])
 	}

@@ -19,7 +19,8 @@ func (p *program) destTestCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "test NAME", Short: "Try address, connection, TLS and login of a destination, and send nothing", Args: exactArgs(1, "the name of one destination"),
 		Long: "test tells each step in a line: ok, or failed and what to do about it. A webhook gets an OPTIONS request and never a\n" +
-			"POST, a Kafka cluster no record. It needs no database. Exit 0 if all is well, 7 if a step failed.",
+			"POST, a Kafka cluster no record, a program is not started. It needs no database. Exit 0 if all is well, 7 if a step\n" +
+			"failed.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			l, err := p.load()
 			if err != nil {

@@ -69,17 +69,17 @@ func (c Config) Validate() error {
 	check(len(c.Command) > 0 && c.Command[0] != "", "command", "is empty; name the program by an absolute path, such as [/usr/local/bin/charge, --live]")
 	if len(c.Command) > 0 {
 		name := c.Command[0]
-		check(strings.HasPrefix(name, "/") || !strings.Contains(name, "/"), "command[0]", "is neither an absolute path nor a plain name")
+		check(strings.HasPrefix(name, "/") || !strings.Contains(name, "/"), "command[0]", "is neither an absolute path nor a plain name; write all of it, from the first / on")
 	}
 	for i, arg := range c.Command {
 		check(!strings.Contains(arg, "\x00"), fmt.Sprintf("command[%d]", i), "has a NUL in it, which no argument can have")
 	}
-	check(strings.HasPrefix(c.Dir, "/"), "dir", "is no absolute path")
+	check(strings.HasPrefix(c.Dir, "/"), "dir", "is no absolute path; write one, such as /var/lib/charge")
 	check(c.Grace > 0, "grace", "is negative")
 	check(c.CutOff > 0, "cut_off", "is negative")
 	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
 		check(IsVariable(name), "env", "%.80q is no name of a variable", name)
-		check(!isOurs(name), "env", "%.80s is set by the relay; take it out", name)
+		check(!IsOfMessage(name), "env", "%.80s is set by the relay; take it out", name)
 		check(!strings.Contains(c.Env[name], "\x00"), "env", "the value of %.80s has a NUL in it", name)
 	}
 	for _, key := range slices.Sorted(maps.Keys(c.Outcomes)) {

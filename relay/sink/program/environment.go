@@ -27,8 +27,8 @@ const (
 	maxValueBytes = 64 << 10      // half of what Linux takes of one variable (execve(2), MAX_ARG_STRLEN)
 )
 
-// isOurs tells whether a variable is set by the relay.
-func isOurs(name string) bool { return strings.HasPrefix(name, prefix) || name == varTrace }
+// IsOfMessage tells whether a variable is one of those that say what a message is about, or may become one.
+func IsOfMessage(name string) bool { return strings.HasPrefix(name, prefix) || name == varTrace }
 
 // environment makes all that a program sees: PATH, the variables of the configuration, and the message's. The headers of a
 // row are not in it, since their names could be anything. An error says that no program can get the message.
