@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -79,6 +80,9 @@ func decide(t Try) Settlement {
 	case KindDone:
 		return done(t)
 	case KindFail:
+		if t.Outcome.Ours {
+			return ended(t.Claim, cmp.Or(t.Outcome.Reason, Rejected), t.Outcome.Class, t.Outcome.Err)
+		}
 		if t.Outcome.Reason == TooLarge {
 			return fail(t, TooLarge)
 		}

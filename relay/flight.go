@@ -106,24 +106,26 @@ func (r *Relay) carry(f flight, m *Message) {
 	}
 	before, began := f.dest.openings(m.RoutingKey), time.Now()
 	r.send(f, m, policy.Timeout, func(o Outcome) {
-		r.conclude(f, m, before, Try{Claim: m.Claim, Outcome: o, Policy: *policy, Never: f.dest.Dedupe.Never, Took: time.Since(began), Draw: rand.Float64()})
+		t := Try{Claim: m.Claim, Outcome: o, Policy: *policy, Never: f.dest.Dedupe.Never, Took: time.Since(began), Draw: rand.Float64()}
+		r.conclude(f, m, before, began, t)
 		r.flights.Done()
 	})
 	f.dest.drop(m.Bytes)
 	f.dest.free(m.RoutingKey, true)
 }
 
-// conclude tells the breakers what a send came to, decides and settles.
-func (r *Relay) conclude(f flight, m *Message, before int, t Try) {
+// conclude tells the breakers what a send came to that began at that moment, decides and settles. A fail that is the sink's
+// own verdict is no news of the destination.
+func (r *Relay) conclude(f flight, m *Message, before int, began time.Time, t Try) {
 	t.CutOff = f.lease.ctx.Err() != nil && (t.Outcome.Kind == KindUnknown || t.Outcome.Kind == KindUnsent)
-	if t.CutOff {
+	if t.CutOff || t.Outcome.Ours {
 		f.voidProbe()
 	} else {
 		t.Opened, t.Pause = f.dest.count(time.Now(), m.Claim, t.Outcome, f.probe, before)
 	}
 	r.tellFailure(f, m, t)
 	r.settler.add(settling{
-		Settlement: Decide(t), claim: m.Claim, lease: f.lease, dest: f.dest, since: f.since,
+		Settlement: Decide(t), claim: m.Claim, lease: f.lease, dest: f.dest, since: f.since, began: began,
 		outcome: t.Outcome.Kind, class: t.Outcome.Class, took: t.Took,
 	})
 	if t.Outcome.Pause {

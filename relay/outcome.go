@@ -31,6 +31,7 @@ type Outcome struct {
 	Limit      int           // of a retry: at this many attempts, this one included, it ends failed(rejected); 0: the budget alone
 	Wide       bool          // it speaks of the whole destination (no broker, wrong password), not of this message's lane
 	Hold       bool          // RetryAfter is about the whole destination: for so long, 5 min at most, nothing is claimed for it
+	Ours       bool          // of a fail: the sink's own verdict, and nothing went out; no breaker hears of it, and it is not charged
 	Pause      bool          // the destination asks for no more messages: it is paused until somebody resumes it
 }
 

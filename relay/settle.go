@@ -22,6 +22,7 @@ type settling struct {
 	lease *lease
 	dest  *destination
 	since time.Time // of the claim
+	began time.Time // of the send; zero where there was none
 
 	outcome Kind // of its send; "" where there was none
 	class   string
@@ -122,12 +123,12 @@ func apart(batch []settling) [][]settling {
 // somebody's psql or one that a trigger watches stops only itself.
 func (s *settler) write(ctx context.Context, batch []settling) {
 	settlements := make([]Settlement, len(batch))
-	for i, it := range batch {
-		settlements[i] = it.Settlement
-	}
 	began := time.Now()
 	var kept []Unsettled
 	err := s.r.persist(ctx, "settle", func(ctx context.Context) (err error) {
+		for i, it := range batch {
+			settlements[i] = it.Settlement.since(time.Since(it.began))
+		}
 		kept, err = s.r.cfg.Database.Settle(ctx, settlements)
 		return err
 	})

@@ -44,14 +44,15 @@ type Row struct {
 	Delay       time.Duration // Pending: due_at becomes the database's now and this, 0 or more
 	Charge      bool          // attempts + 1
 	Lapses      LapseRule
-	MarkUnknown bool          // unknown_since becomes when the send began, where it is NULL
+	MarkUnknown bool          // unknown_since becomes when the send began (Since), where it is NULL
 	Reason      Reason        // Failed only; Expired also sets resolved_at
 	ErrorClass  string        // "": the column stays
 	LastError   string        // "": the column stays; at most 2 KiB, valid UTF-8 without NUL
 	Result      string        // Finished only; at most 255 bytes
 	Answer      string        // a long answer, for outbox_attempt; "" where there is none
-	Went        bool          // something went out: Took counts, and all but a short done leave a row in outbox_attempt
-	Took        time.Duration // since the send began
+	Went        bool          // something went out: Took and Since count, and all but a short done leave a row in outbox_attempt
+	Took        time.Duration // how long the send took
+	Since       time.Duration // since the send began, when Settle is called: its outcome may have waited for the database
 	Status      int           // what was answered, for outbox_attempt; 0: none
 	Emit        Emit          // Finished and Failed only: a message that tells so is written in the same transaction
 }
@@ -92,6 +93,14 @@ func (s Settlement) telling(e Emit) Settlement {
 	return s
 }
 
+// since tells how long ago the send began, now that it is to be written.
+func (s Settlement) since(d time.Duration) Settlement {
+	if s.row.Went {
+		s.row.Since = max(d, s.row.Took)
+	}
+	return s
+}
+
 func row(c Claim, what What, state State) Row {
 	return Row{ID: c.ID, Seq: c.Seq, Lease: c.Lease, What: what, State: state}
 }
@@ -99,7 +108,7 @@ func row(c Claim, what What, state State) Row {
 // sent is the row of a send that went out and was answered, or whose answer was lost.
 func sent(t Try, what What, state State) Row {
 	r := row(t.Claim, what, state)
-	r.Charge, r.Went, r.Took, r.Status = true, true, t.Took, t.Outcome.Status
+	r.Charge, r.Went, r.Took, r.Since, r.Status = true, true, t.Took, t.Took, t.Outcome.Status
 	r.Answer = clean(t.Outcome.Answer, maxAnswerBytes)
 	if what != WhatDone {
 		r.ErrorClass, r.LastError = clean(t.Outcome.Class, maxClassBytes), clean(t.Outcome.Err, maxErrorBytes)
@@ -149,7 +158,8 @@ func lapse(t Try) Settlement {
 // ended is a message that admit ends before the send.
 func ended(c Claim, reason Reason, class, text string) Settlement {
 	r := row(c, WhatAdmit, Failed)
-	r.Lapses, r.Reason, r.ErrorClass, r.LastError = LapsesKeep, reason, class, text
+	r.Lapses, r.Reason = LapsesKeep, reason
+	r.ErrorClass, r.LastError = clean(class, maxClassBytes), clean(text, maxErrorBytes)
 	return Settlement{r}
 }
 
