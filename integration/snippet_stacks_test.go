@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -16,37 +17,75 @@ type snippetStack struct {
 	probe      []string                                                                  // a command that succeeds where all that it needs is installed
 	program    []string                                                                  // in samples/snippets; it calls the snippet, whose file is its last argument
 	script     func(t *testing.T, s *snippetShop, file string, o snippetOrder) *exec.Cmd // in place of a program: a client that runs the snippet
-	oneCharset bool                                                                      // its connections know no character set but UTF-8
+	oneCharset string // the dialect with which its connections have to be in UTF-8, as it says itself
 }
 
 func snippetStacks(t *testing.T) map[string]snippetStack {
 	t.Helper()
-	javaLibraries := "/usr/share/java/postgresql.jar:/usr/share/java/mariadb-java-client.jar"
+	php, python, ruby := debian("php"), debian("python3"), debian("ruby")
+	jdbc := jars(t, "postgresql.jar", "mariadb-java-client.jar")
+	spring := jdbc + ":" + jars(t, "spring*-jdbc.jar", "spring*-core.jar", "spring*-beans.jar", "spring*-t*x*.jar", "spring*-jcl.jar", "commons-logging.jar")
 	return map[string]snippetStack{
 		"php": {
-			probe:   []string{debian("php"), "-r", `exit(array_diff(["pdo_pgsql", "pdo_mysql"], array_map("strtolower", get_loaded_extensions())) ? 1 : 0);`},
-			program: []string{debian("php"), "samples/snippets/php.php"},
+			probe:   []string{php, "-r", `foreach (["pgsql", "mysql"] as $driver) in_array($driver, PDO::getAvailableDrivers()) || exit(1);`},
+			program: []string{php, "samples/snippets/php.php"},
+		},
+		"php-laravel": {
+			probe:      []string{php, "-r", `require "Illuminate/Database/autoload.php";`},
+			program:    []string{php, "samples/snippets/php-laravel.php"},
+			oneCharset: "postgres",
+		},
+		"java": {
+			probe:   []string{"sh", "samples/snippets/java.sh", "--probe", jdbc},
+			program: []string{"sh", "samples/snippets/java.sh", "Java", jdbc},
+		},
+		"java-spring": {
+			probe:   []string{"sh", "samples/snippets/java.sh", "--probe", spring},
+			program: []string{"sh", "samples/snippets/java.sh", "JavaSpring", spring},
 		},
 		"python": {
-			probe:   []string{debian("python3"), "-c", "import psycopg2, pymysql"},
-			program: []string{debian("python3"), "samples/snippets/python.py"},
+			probe:   []string{python, "-c", "import psycopg2, pymysql"},
+			program: []string{python, "samples/snippets/python.py"},
+		},
+		"python-django": {
+			probe:   []string{python, "-c", "import psycopg2, pymysql, django"},
+			program: []string{python, "samples/snippets/python-django.py"},
+		},
+		"python-sqlalchemy": {
+			probe:   []string{python, "-c", "import psycopg2, pymysql, sqlalchemy"},
+			program: []string{python, "samples/snippets/python-sqlalchemy.py"},
 		},
 		"node": {
 			probe:   []string{"node", "-e", "require('pg'); require('mysql2')"},
 			program: []string{"node", "samples/snippets/node.js"},
 		},
-		"java": {
-			probe:   []string{"sh", "-c", "javac -version && cat " + strings.ReplaceAll(javaLibraries, ":", " ")},
-			program: []string{"sh", "samples/snippets/java.sh", "Java", javaLibraries},
-		},
 		"ruby": {
-			probe:   []string{debian("ruby"), "-e", "require 'pg'; require 'mysql2'"},
-			program: []string{debian("ruby"), "samples/snippets/ruby.rb"},
+			probe:   []string{ruby, "-e", "require 'pg'; require 'mysql2'"},
+			program: []string{ruby, "samples/snippets/ruby.rb"},
+		},
+		"ruby-rails": {
+			probe:      []string{ruby, "-e", "require 'pg'; require 'mysql2'; require 'active_record'"},
+			program:    []string{ruby, "samples/snippets/ruby-rails.rb"},
+			oneCharset: "postgres",
 		},
 		"go":    {probe: []string{"go", "version"}, program: []string{"sh", "samples/snippets/go.sh"}},
 		"psql":  {probe: []string{"psql", "--version"}, script: psqlScript},
 		"mysql": {probe: []string{"mysql", "--version"}, script: mysqlScript},
 	}
+}
+
+// jars is a class path of Debian's libraries; a pattern that matches none is left out.
+func jars(t *testing.T, patterns ...string) string {
+	t.Helper()
+	var found []string
+	for _, pattern := range patterns {
+		files, err := filepath.Glob("/usr/share/java/" + pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found = append(found, files...)
+	}
+	return strings.Join(found, ":")
 }
 
 // debian is the program that Debian installs, where there is one: its libraries are for that, and not for another on the PATH.
