@@ -20,10 +20,10 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
-// blocksOf gives the blocks of a language in docs/receivers.md.
+// blocksOf gives the blocks of a language in docs/receiving.md.
 func blocksOf(t *testing.T, language string) []string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/receivers.md")
+	text, err := os.ReadFile("../../docs/receiving.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func blocksOf(t *testing.T, language string) []string {
 	return blocks
 }
 
-// TestDocumentedTables runs the SQL of docs/receivers.md on each engine: a key goes in once, and does not go for its age.
+// TestDocumentedTables runs the SQL of docs/receiving.md on each engine: a key goes in once, and does not go for its age.
 func TestDocumentedTables(t *testing.T) {
 	t.Parallel()
 	blocks := blocksOf(t, "sql")
@@ -103,7 +103,7 @@ func emptySchema(t *testing.T, variable string) *sql.Conn {
 	return conn
 }
 
-// TestDocumentedReceive holds that the lines of docs/receivers.md are commands that there are, with flags that they have.
+// TestDocumentedReceive holds that the lines of docs/receiving.md are commands that there are, with flags that they have.
 func TestDocumentedReceive(t *testing.T) {
 	t.Parallel()
 	lines := 0
@@ -126,12 +126,12 @@ func TestDocumentedReceive(t *testing.T) {
 
 const exampleSecret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3"
 
-// startExample runs the receiver of docs/receivers.md, and gives its URL and its folder.
+// startExample runs the receiver of docs/receiving.md, and gives its URL and its folder.
 func startExample(t *testing.T) (url, dir string) {
 	t.Helper()
 	python, err := exec.LookPath("python3")
 	if err != nil {
-		t.Skip("python3 is not installed, and the example of docs/receivers.md is written in it")
+		t.Skip("python3 is not installed, and the example of docs/receiving.md is written in it")
 	}
 	dir = t.TempDir()
 	writeTo(t, filepath.Join(dir, "receiver.py"), []byte(blocksOf(t, "python")[0]))
