@@ -41,14 +41,15 @@ func Admit(a Admission) (s Settlement, turned bool) {
 
 func admit(a Admission) (s Settlement, turned bool) {
 	c := a.Claim
+	expired := c.Expires && c.ExpiresIn <= a.Since
 	switch {
 	case c.Unknown && a.Dedupe.over(c.UnknownFor+a.Since):
 		return ended(c, Unknowable, "dedupe", "an earlier send may have taken effect, and the destination no longer remembers its key"), true
 	case c.Lapses > maxLapses:
 		return ended(c, LeaseLost, "lapsed", "four leases in a row ended without an outcome: sending this message may kill the relay"), true
-	case c.Expired && c.Unknown:
+	case expired && c.Unknown:
 		return ended(c, Unknowable, "expired", "past expires_at, and an earlier send may have taken effect"), true
-	case c.Expired:
+	case expired:
 		return ended(c, Expired, "expired", "past expires_at before it was sent"), true
 	case a.Paused:
 		return turnedBack(c, ClassPaused, tenth(c.Age+a.Since, maxTurnedPause)), true

@@ -94,7 +94,7 @@ func TestDecide(t *testing.T) {
 func TestAdmit(t *testing.T) {
 	t.Parallel()
 	policy := &Policy{Versions: []int{1, 2}}
-	all := Claim{SchemaVersion: 3, Lapses: 4, Expired: true, Unknown: true, UnknownFor: time.Hour, Age: time.Minute}
+	all := Claim{SchemaVersion: 3, Lapses: 4, Expires: true, Unknown: true, UnknownFor: time.Hour, Age: time.Minute}
 	cases := []struct {
 		name      string
 		admission Admission
@@ -110,8 +110,11 @@ func TestAdmit(t *testing.T) {
 		{"unknown, but the destination needs no memory", Admission{Claim: Claim{SchemaVersion: 1, Unknown: true, UnknownFor: 99 * time.Hour}, Policy: policy}, "", "", "", 0},
 		{"lapsed too often, before expired", Admission{Claim: all}, Failed, LeaseLost, "lapsed", 0},
 		{"three lapses are allowed", Admission{Claim: Claim{SchemaVersion: 1, Lapses: 3}, Policy: policy}, "", "", "", 0},
-		{"expired", Admission{Claim: Claim{Expired: true}}, Failed, Expired, "expired", 0},
-		{"expired, but it may have taken effect", Admission{Claim: Claim{Expired: true, Unknown: true}}, Failed, Unknowable, "expired", 0},
+		{"expired", Admission{Claim: Claim{Expires: true, ExpiresIn: -time.Hour}}, Failed, Expired, "expired", 0},
+		{"expired, but it may have taken effect", Admission{Claim: Claim{Expires: true, Unknown: true}}, Failed, Unknowable, "expired", 0},
+		{"not yet expired", Admission{Claim: Claim{SchemaVersion: 1, Expires: true, ExpiresIn: time.Minute}, Policy: policy, Since: 59 * time.Second}, "", "", "", 0},
+		{"it expires while it waits here", Admission{Claim: Claim{SchemaVersion: 1, Expires: true, ExpiresIn: time.Minute}, Policy: policy, Since: time.Minute}, Failed, Expired, "expired", 0},
+		{"it expires while it waits here, but it may have taken effect", Admission{Claim: Claim{Expires: true, ExpiresIn: time.Minute, Unknown: true}, Since: time.Minute}, Failed, Unknowable, "expired", 0},
 		{"no policy for its version", Admission{Claim: Claim{SchemaVersion: 3, Age: time.Minute}, Policy: policy}, Pending, "", "no_policy", 6 * time.Second},
 		{"no policy for its type, young", Admission{Claim: Claim{SchemaVersion: 1}}, Pending, "", "no_policy", time.Second},
 		{"no policy for its type, old", Admission{Claim: Claim{SchemaVersion: 1, Age: 100 * time.Hour}}, Pending, "", "no_policy", 10 * time.Minute},

@@ -17,7 +17,8 @@ type Claim struct {
 	SchemaVersion int
 	Attempts      int           // charged sends of this life so far
 	Lapses        int           // lapses since the last outcome
-	Expired       bool          // past expires_at when it was claimed
+	Expires       bool          // expires_at is set
+	ExpiresIn     time.Duration // until expires_at, when it was claimed; 0 or less: it is past
 	Age           time.Duration // since created_at, when it was claimed
 	Unknown       bool          // unknown_since is set
 	UnknownFor    time.Duration // since unknown_since, when it was claimed

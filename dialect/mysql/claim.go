@@ -32,7 +32,7 @@ FROM /*schema.*/outbox o FORCE INDEX (outbox_id_key)
 WHERE o.id = ? AND o.due_at <= UTC_TIMESTAMP(6) FOR UPDATE SKIP LOCKED`
 
 const sqlClaimed = `o.seq, o.id, o.routing_key, o.type, o.schema_version, o.attempts, o.lapses,
-  COALESCE(o.expires_at <= UTC_TIMESTAMP(6), FALSE) AS expired,
+  TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), o.expires_at) AS expires_us,
   TIMESTAMPDIFF(MICROSECOND, o.created_at, UTC_TIMESTAMP(6)) AS age_us,
   TIMESTAMPDIFF(MICROSECOND, NULLIF(o.unknown_since, TIMESTAMP'1000-01-01 00:00:00'), UTC_TIMESTAMP(6)) AS unknown_us,
   COALESCE(OCTET_LENGTH(o.payload), 0) + OCTET_LENGTH(o.headers) AS bytes`
@@ -126,9 +126,10 @@ func readClaims(claims *[]relay.Claim, lease relay.LeaseID) func(*sqlx.Rows) err
 	return func(rows *sqlx.Rows) error {
 		c := relay.Claim{Lease: lease}
 		var age int64
-		var unknown sql.NullInt64
+		var expires, unknown sql.NullInt64
 		err := rows.Scan(&c.Seq, &c.ID, &c.RoutingKey, &c.Type, &c.SchemaVersion, &c.Attempts, &c.Lapses,
-			&c.Expired, &age, &unknown, &c.Bytes)
+			&expires, &age, &unknown, &c.Bytes)
+		c.Expires, c.ExpiresIn = expires.Valid, dialect.FromMicros(expires.Int64)
 		c.Age, c.Unknown, c.UnknownFor = dialect.FromMicros(age), unknown.Valid, dialect.FromMicros(unknown.Int64)
 		*claims = append(*claims, c)
 		return err

@@ -60,7 +60,8 @@ WHERE o.id = ANY (ARRAY(
   AND o.lease_id = $1::bigint AND o.state = 'in_flight'`
 
 const sqlClaimed = `o.id, o.seq, o.routing_key, o.type, o.schema_version, o.attempts, o.lapses,
-  coalesce(o.expires_at <= now(), false) AS expired,
+  (extract(epoch FROM CASE WHEN o.expires_at > now() THEN least(o.expires_at, now() + interval '1 year') - now()
+    WHEN o.expires_at <= now() THEN interval '0' END) * 1000000)::bigint AS expires_us,
   (extract(epoch FROM now() - o.created_at) * 1000000)::bigint AS age_us,
   (extract(epoch FROM now() - o.unknown_since) * 1000000)::bigint AS unknown_us,
   coalesce(octet_length(o.payload), octet_length(o.payload_bytes), 0) + octet_length(o.headers) AS bytes`
@@ -152,10 +153,11 @@ func (p *Store) claimed(ctx context.Context, lease relay.LeaseID, name string, a
 	err = p.work.query(ctx, name, func(rows *sqlx.Rows) error {
 		c := relay.Claim{Lease: lease}
 		var age int64
-		var unknown sql.NullInt64
+		var expires, unknown sql.NullInt64
 		var full sql.NullTime
 		err := rows.Scan(&c.ID, &c.Seq, &c.RoutingKey, &c.Type, &c.SchemaVersion, &c.Attempts, &c.Lapses,
-			&c.Expired, &age, &unknown, &c.Bytes, &full)
+			&expires, &age, &unknown, &c.Bytes, &full)
+		c.Expires, c.ExpiresIn = expires.Valid, dialect.FromMicros(expires.Int64)
 		c.Age, c.Unknown, c.UnknownFor = dialect.FromMicros(age), unknown.Valid, dialect.FromMicros(unknown.Int64)
 		claims, fullTo = append(claims, c), full.Time
 		return err

@@ -196,6 +196,20 @@ func TestOneBadRowBlocksNoOther(t *testing.T) {
 	}
 }
 
+// TestExpiresAtInfinity claims messages whose end no duration can name.
+func TestExpiresAtInfinity(t *testing.T) {
+	t.Parallel()
+	b := newServer(t, false).backend(t)
+	p := b.postgres("a")
+	for at, far := range map[string]bool{"infinity": true, "294276-12-31": true, "-infinity": false} {
+		b.exec(t, "INSERT INTO outbox (type, expires_at) VALUES ($1, $2)", orders, at)
+		c := claim(t, p, testQuota(1))[0]
+		if !c.Expires || far != (c.ExpiresIn > 24*time.Hour) || !far && c.ExpiresIn > 0 {
+			t.Errorf("expires_at %s: the claim is %+v", at, c)
+		}
+	}
+}
+
 // TestBeatShowsBreakers reads what people see of a relay's breakers.
 func TestBeatShowsBreakers(t *testing.T) {
 	t.Parallel()

@@ -50,7 +50,7 @@ FROM outbox WHERE seq = ?2 AND lease_id = ?1 AND state = 'in_flight'`
 
 // octet_length reads no payload.
 const sqlClaimed = `id, seq, lease_id AS lease, routing_key AS routingkey, type, schema_version AS schemaversion, attempts, lapses,
-  coalesce(expires_at <= ` + sqlNow + `, 0) AS expired,
+  expires_at - ` + sqlNow + ` AS expires_us,
   ` + sqlNow + ` - created_at AS age_us,
   ` + sqlNow + ` - unknown_since AS unknown_us,
   coalesce(octet_length(payload), 0) + octet_length(headers) AS bytes`
@@ -59,12 +59,14 @@ const sqlClaimed = `id, seq, lease_id AS lease, routing_key AS routingkey, type,
 type claimRow struct {
 	relay.Claim
 	AgeMicros     int64         `json:"age_us"`
+	ExpiresMicros sql.NullInt64 `json:"expires_us"`
 	UnknownMicros sql.NullInt64 `json:"unknown_us"`
 }
 
 func (r claimRow) claim() relay.Claim {
 	c := r.Claim
 	c.Age = dialect.FromMicros(r.AgeMicros)
+	c.Expires, c.ExpiresIn = r.ExpiresMicros.Valid, dialect.FromMicros(r.ExpiresMicros.Int64)
 	c.Unknown, c.UnknownFor = r.UnknownMicros.Valid, dialect.FromMicros(r.UnknownMicros.Int64)
 	return c
 }

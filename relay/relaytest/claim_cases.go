@@ -150,33 +150,37 @@ func claimFields(s *suite) {
 			Age: 90 * time.Minute, Expires: -time.Minute, UnknownFor: 20 * time.Minute, Attempts: 3,
 		},
 		Seed{Type: orders, AggregateType: new("order"), Expires: time.Hour, Payload: []byte{0, 255, 0}},
+		Seed{Type: orders, AggregateType: new("order")},
 	)
-	claims := s.claim(relay.Quota{RoutingKey: "order", Limit: 2})
+	claims := s.claim(relay.Quota{RoutingKey: "order", Limit: 3})
 	s.sameIDs("Claim", ids(claims), id...)
 	slices.SortFunc(claims, func(a, b relay.Claim) int { return int(a.Seq - b.Seq) })
 	full, bare, rows := claims[0], claims[1], s.rows(id...)
 
-	atMost := rows[0].Now.Sub(rows[0].CreatedAt)
-	if full.Age < 90*time.Minute || full.Age > atMost {
-		s.Errorf("Age is %v, want it from 90m to %v", full.Age, atMost)
+	s.within("Age", full.Age, 90*time.Minute, rows[0].Now.Sub(rows[0].CreatedAt))
+	s.within("UnknownFor", full.UnknownFor, 20*time.Minute, rows[0].Now.Sub(rows[0].UnknownSince))
+	s.within("ExpiresIn of the past", full.ExpiresIn, rows[0].ExpiresAt.Sub(rows[0].Now), 0)
+	s.within("ExpiresIn of later", bare.ExpiresIn, rows[1].ExpiresAt.Sub(rows[1].Now), time.Hour)
+	for i, want := range []relay.Claim{
+		{
+			SchemaVersion: 7, Attempts: 3, Expires: true, ExpiresIn: full.ExpiresIn, Age: full.Age, Unknown: true,
+			UnknownFor: full.UnknownFor, Bytes: len("né") + len(`{"ü": "x"}`),
+		},
+		{SchemaVersion: 1, Expires: true, ExpiresIn: bare.ExpiresIn, Age: bare.Age, Bytes: 3 + len("{}")},
+		{SchemaVersion: 1, Age: claims[2].Age, Bytes: len("{}")},
+	} {
+		want.ID, want.Seq, want.Lease, want.RoutingKey, want.Type = id[i], rows[i].Seq, full.Lease, "order", orders
+		if d := difference(claims[i], want); d != "" {
+			s.Errorf("claim %d: %s", i, d)
+		}
 	}
-	atMost = rows[0].Now.Sub(rows[0].UnknownSince)
-	if full.UnknownFor < 20*time.Minute || full.UnknownFor > atMost {
-		s.Errorf("UnknownFor is %v, want it from 20m to %v", full.UnknownFor, atMost)
-	}
-	want := relay.Claim{
-		ID: id[0], Seq: rows[0].Seq, Lease: full.Lease, RoutingKey: "order", Type: orders, SchemaVersion: 7, Attempts: 3,
-		Expired: true, Age: full.Age, Unknown: true, UnknownFor: full.UnknownFor, Bytes: len("né") + len(`{"ü": "x"}`),
-	}
-	if d := difference(full, want); d != "" {
-		s.Error(d)
-	}
-	want = relay.Claim{
-		ID: id[1], Seq: rows[1].Seq, Lease: bare.Lease, RoutingKey: "order", Type: orders, SchemaVersion: 1,
-		Age: bare.Age, Bytes: 3 + len("{}"),
-	}
-	if d := difference(bare, want); d != "" {
-		s.Error(d)
+}
+
+// within demands a duration from least to most.
+func (s *suite) within(what string, got, least, most time.Duration) {
+	s.Helper()
+	if got < least || got > most {
+		s.Errorf("%s is %v, want it from %v to %v", what, got, least, most)
 	}
 }
 

@@ -100,8 +100,11 @@ func (m *message) claim(now time.Time) relay.Claim {
 	c := relay.Claim{
 		ID: m.ID, Seq: m.Seq, Lease: m.LeaseID, RoutingKey: m.RoutingKey, Type: m.seed.Type,
 		SchemaVersion: m.seed.SchemaVersion, Attempts: m.Attempts, Lapses: m.Lapses,
-		Expired: !m.ExpiresAt.IsZero() && !m.ExpiresAt.After(now), Age: now.Sub(m.CreatedAt),
+		Expires: !m.ExpiresAt.IsZero(), Age: now.Sub(m.CreatedAt),
 		Unknown: !m.UnknownSince.IsZero(), Bytes: len(m.seed.Payload) + len(m.seed.Headers),
+	}
+	if c.Expires {
+		c.ExpiresIn = m.ExpiresAt.Sub(now)
 	}
 	if c.Unknown {
 		c.UnknownFor = now.Sub(m.UnknownSince)

@@ -49,7 +49,7 @@ func settleStale(s *suite) {
 
 // stalest is a claim whose counters make every line of the table possible.
 func stalest(c relay.Claim) relay.Claim {
-	c.Attempts, c.Lapses, c.Expired = 3, 4, true
+	c.Attempts, c.Lapses, c.Expires = 3, 4, true
 	return c
 }
 

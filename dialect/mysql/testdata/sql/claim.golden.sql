@@ -1,5 +1,5 @@
 SELECT o.seq, o.id, o.routing_key, o.type, o.schema_version, o.attempts, o.lapses,
-  COALESCE(o.expires_at <= UTC_TIMESTAMP(6), FALSE) AS expired,
+  TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), o.expires_at) AS expires_us,
   TIMESTAMPDIFF(MICROSECOND, o.created_at, UTC_TIMESTAMP(6)) AS age_us,
   TIMESTAMPDIFF(MICROSECOND, NULLIF(o.unknown_since, TIMESTAMP'1000-01-01 00:00:00'), UTC_TIMESTAMP(6)) AS unknown_us,
   COALESCE(OCTET_LENGTH(o.payload), 0) + OCTET_LENGTH(o.headers) AS bytes
