@@ -22,6 +22,7 @@ type destination struct {
 	share    share
 	bytes    int
 	changed  chan struct{} // closed and made anew whenever bytes shrinks
+	crowded  bool          // of one that remembers no key: what was claimed last found no memory
 
 	next chan struct{} // held by who waits for bytes: first come, first served, so that a large message gets its turn
 }
@@ -50,6 +51,9 @@ func (d *destination) breakers(key string) []*breaker {
 func (d *destination) room(key string) (all, lane int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.crowded {
+		return 0, 0
+	}
 	all = d.whole.room(d.share.room(time.Now(), d.inFlight))
 	lane = all
 	for _, b := range d.breakers(key) {
@@ -88,7 +92,7 @@ func (d *destination) free(key string, begun bool) {
 }
 
 // hold waits until so many bytes fit into memory beside those of other messages; more than MaxBytes fit alone. It returns
-// the context's error if that ends first.
+// an error if ctx ends first, and where the destination remembers no key it does not wait: a crash would end what waits.
 func (d *destination) hold(ctx context.Context, bytes int) error {
 	select {
 	case d.next <- struct{}{}:
@@ -104,7 +108,11 @@ func (d *destination) hold(ctx context.Context, bytes int) error {
 			return nil
 		}
 		changed := d.changed
+		d.crowded = d.Dedupe.Never
 		d.mu.Unlock()
+		if d.Dedupe.Never {
+			return errNotNow
+		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
@@ -117,6 +125,7 @@ func (d *destination) drop(bytes int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.bytes -= bytes
+	d.crowded = false
 	close(d.changed)
 	d.changed = make(chan struct{})
 }
@@ -155,7 +164,7 @@ func (d *destination) count(now time.Time, c Claim, o Outcome, probe *breaker, b
 		case b == probe: // of the whole: one topic failed, so the cluster answers
 			b.probed(now, KindDone, "")
 		case concerns && (good || !opened):
-			b.report(now, o.Kind, c, text, d.share.limit(now))
+			b.report(now, o.Kind, c, text, d.Width)
 		}
 		d.tell(b, c.RoutingKey, wasOpen)
 	}
@@ -225,12 +234,12 @@ func (d *destination) forget(known func(key string) bool) {
 	maps.DeleteFunc(d.keys, func(key string, b *breaker) bool { return b.inFlight == 0 && !known(key) })
 }
 
-// away tells that run --once need not wait for messages of the routing key: a breaker is open and a fair number of probes
-// have failed, or sends that do not end hold all places.
+// away tells that run --once need not wait for messages of the routing key: other relays have all places, a breaker is open
+// and a fair number of probes have failed, or sends that do not end hold all places.
 func (d *destination) away(key string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.share.places > 0 && d.inFlight >= d.share.places || slices.ContainsFunc(d.breakers(key), func(b *breaker) bool { return b.open && b.failed >= earlyProbes })
+	return d.share.standby || d.share.places > 0 && d.inFlight >= d.share.places || slices.ContainsFunc(d.breakers(key), func(b *breaker) bool { return b.open && b.failed >= earlyProbes })
 }
 
 // state is the destination for health and gauges: the worst of its breakers.

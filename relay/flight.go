@@ -157,7 +157,7 @@ func (r *Relay) ready(f flight, m *Message, policy *Policy) (s Settlement, ready
 	if err != nil {
 		return ended(m.Claim, Rejected, "invalid", err.Error()).telling(policy.Emit), false
 	}
-	if !r.maySend(f) || r.pauses.lane(f.dest.Name, m.RoutingKey) || r.begin(f) != nil {
+	if r.begin(f, m.RoutingKey) != nil {
 		return Release(m.Claim), false
 	}
 	m.Headers = headers
@@ -167,12 +167,13 @@ func (r *Relay) ready(f flight, m *Message, policy *Policy) (s Settlement, ready
 	return Settlement{}, true
 }
 
-// begin waits until the destination's rate allows a send; it gives an error where that may not be made any more.
-func (r *Relay) begin(f flight) error {
+// begin waits until the destination's rate allows a send. It gives an error where that may not be made any more: while
+// the message was loaded, or waited for its turn, all that let it be claimed may have ended.
+func (r *Relay) begin(f flight, key string) error {
 	ctx, cancel := context.WithCancel(f.lease.ctx)
 	defer cancel()
 	defer context.AfterFunc(r.working, cancel)()
-	return f.dest.begin(ctx)
+	return f.dest.begin(ctx, func() bool { return r.maySend(f) && !r.pauses.lane(f.dest.Name, key) })
 }
 
 // send makes one try, within the policy's time-out and the lease, and concludes it exactly once. A Sink that hangs past its

@@ -2,6 +2,7 @@ package relay
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -69,7 +70,9 @@ func (r *Relay) finishOnce(ctx context.Context) {
 func (r *Relay) presence() Beat {
 	b := Beat{Host: r.cfg.Host, Version: r.cfg.Version, ConfigHash: r.cfg.ConfigHash}
 	for _, d := range r.destinations {
-		b.Destinations = append(b.Destinations, d.Name)
+		if slices.ContainsFunc(r.cfg.Routes, func(route Route) bool { return route.To == d.Name }) { // else it has no use for a share
+			b.Destinations = append(b.Destinations, d.Name)
+		}
 		b.Breakers = append(b.Breakers, d.breakerStates()...)
 	}
 	return b

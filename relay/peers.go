@@ -10,8 +10,8 @@ const (
 	beatEvery  = 2 * time.Second
 	peersEvery = time.Second
 	peerAlive  = 3 * beatEvery                          // a relay that told nothing new for so long is dead
-	joinAfter  = 2*peersEvery + 500*time.Millisecond    // after its first beat a relay has been seen by all others
 	shareFor   = peerAlive - peersEvery - time.Second/2 // after a beat: others give its places away later than this
+	joinAfter  = shareFor + time.Second/2               // after its first beat: the shares of those that have not seen it are over
 )
 
 // peers is what this relay knows of the others. Who is alive it finds out by watching, as it does with leases: no wall
@@ -21,6 +21,8 @@ type peers struct {
 	seen   map[string]sighting
 	joined time.Time // the first of the beats that followed each other without a gap
 	beaten time.Time // the last one
+	quiet  bool      // no beat was tried since the last look
+	twin   time.Time // when somebody else last beat under this name
 }
 
 // sighting is a relay, and since when it stands like this.
@@ -34,13 +36,14 @@ func (r *Relay) beat(ctx context.Context) {
 	p := &peers{own: r.cfg.Name, seen: map[string]sighting{}}
 	for {
 		r.ticks.mark("beat")
+		r.divide(ctx, p)
 		if asked := time.Now(); asked.Sub(p.beaten) >= beatEvery {
 			err := r.call(ctx, "beat", func(ctx context.Context) error { return r.cfg.Database.Beat(ctx, r.presence()) })
-			if err == nil {
-				p.beat(asked)
+			if p.quiet = false; err == nil {
+				p.beat(asked, time.Now())
+				r.divide(ctx, p) // what changes under our name from here to the next look is not ours
 			}
 		}
-		r.divide(ctx, p)
 		if !sleep(ctx, peersEvery) {
 			return
 		}
@@ -62,25 +65,29 @@ func (r *Relay) divide(ctx context.Context, p *peers) {
 	if err != nil {
 		return
 	}
+	now := time.Now()
+	if p.doubled(now) && r.faults.due("twin") {
+		r.log.Error("another relay runs under this name: give each relay.name once, or leave it out", "relay", r.cfg.Name)
+	}
 	for _, d := range r.destinations {
 		if !d.Shared {
 			continue
 		}
-		relays := p.serving(d.Name, time.Now())
-		places, part := p.share(relays, d.Width, time.Now())
-		if d.take(places, part, p.beaten.Add(shareFor)) {
-			r.log.Info("places at a destination", "destination", d.Name, "places", places, "of", d.Width, "relays", len(relays))
+		relays := p.serving(d.Name, now)
+		mine := p.share(relays, d.Width, now)
+		if d.take(mine, p.beaten.Add(shareFor)) {
+			r.log.Info("places at a destination", "destination", d.Name, "places", mine.places, "of", d.Width, "relays", len(relays))
 			r.wakeUp()
 		}
 	}
 }
 
-// beat takes that this relay told of itself, at a moment that is no later than when others could see it.
-func (p *peers) beat(now time.Time) {
-	if now.Sub(p.beaten) >= peerAlive {
-		p.joined = now
+// beat takes that this relay told of itself: asked for at one moment, and there for others to see at the other.
+func (p *peers) beat(asked, there time.Time) {
+	if asked.Sub(p.beaten) >= peerAlive {
+		p.joined = there
 	}
-	p.beaten = now
+	p.beaten = asked
 }
 
 func (p *peers) watch(told []Peer, now time.Time) {
@@ -88,16 +95,25 @@ func (p *peers) watch(told []Peer, now time.Time) {
 	for _, peer := range told {
 		s, known := p.seen[peer.Name]
 		if !known || s.Seen != peer.Seen {
+			if known && peer.Name == p.own && p.quiet {
+				p.twin = now
+			}
 			s = sighting{peer, now}
 		}
 		seen[peer.Name] = s
 	}
-	p.seen = seen
+	p.seen, p.quiet = seen, true
 }
+
+// doubled tells that another relay beats under this one's name.
+func (p *peers) doubled(now time.Time) bool { return !p.twin.IsZero() && now.Sub(p.twin) < peerAlive }
 
 // serving returns the names of the relays that are alive and serve a destination, this one among them, sorted.
 func (p *peers) serving(destination string, now time.Time) []string {
 	names := []string{p.own}
+	if p.doubled(now) {
+		names = append(names, p.own)
+	}
 	for name, s := range p.seen {
 		if name != p.own && now.Sub(s.at) < peerAlive && slices.Contains(s.Destinations, destination) {
 			names = append(names, name)
@@ -108,15 +124,15 @@ func (p *peers) serving(destination string, now time.Time) []string {
 }
 
 // share divides a width among relays, and says which part of a rate goes with it. Where there are more relays than places,
-// the first by name have one each. Who has just joined waits until the others have seen it.
-func (p *peers) share(relays []string, width int, now time.Time) (places int, part float64) {
+// the first by name have one each. Who has just joined waits until no other can take it for absent.
+func (p *peers) share(relays []string, width int, now time.Time) part {
 	if len(relays) > 1 && now.Sub(p.joined) < joinAfter {
-		return 0, 0
+		return part{}
 	}
 	workers := min(len(relays), width)
 	i := slices.Index(relays, p.own)
 	if i >= workers {
-		return 0, 0
+		return part{standby: true}
 	}
-	return width/workers + btoi(i < width%workers), 1 / float64(workers)
+	return part{places: width/workers + btoi(i < width%workers), rate: 1 / float64(workers)}
 }

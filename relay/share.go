@@ -2,6 +2,7 @@ package relay
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -15,8 +16,9 @@ const (
 
 // share is how much of a destination this relay may use. Its destination's mutex guards it.
 type share struct {
-	places int       // of Width
-	until  time.Time // it holds no longer, since others may take the relay for dead then; zero: for ever
+	places  int       // of Width
+	until   time.Time // it holds no longer, since others may take the relay for dead then; zero: for ever
+	standby bool      // other relays have all places
 
 	pace      *rate.Limiter // of sends; nil: no limit
 	ahead     time.Duration // how much of the rate may be claimed before its time
@@ -41,14 +43,21 @@ func newShare(d Destination) share {
 	return s
 }
 
-// take sets the relay's share of width and rate, and tells whether it changed.
-func (d *destination) take(places int, part float64, until time.Time) (changed bool) {
+// part is what of a destination a relay has.
+type part struct {
+	places  int
+	rate    float64 // of 1
+	standby bool    // none, since other relays have all places
+}
+
+// take sets the relay's share, which holds until then, and tells whether it changed.
+func (d *destination) take(p part, until time.Time) (changed bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	changed = places != d.share.places
-	d.share.places, d.share.until = places, until
+	changed = p.places != d.share.places
+	d.share.places, d.share.until, d.share.standby = p.places, until, p.standby
 	if d.share.pace != nil {
-		d.share.pace.SetLimit(rate.Limit(d.Rate * part))
+		d.share.pace.SetLimit(rate.Limit(d.Rate * p.rate))
 	}
 	return changed
 }
@@ -85,19 +94,38 @@ func (s *share) turns(now time.Time) int {
 	return n
 }
 
-// begin waits until the rate allows a send. It gives an error where ctx ends before that, or where the turn is too far away.
-func (d *destination) begin(ctx context.Context) error {
+// begin waits until the rate allows a send. It gives an error where ctx ends before that, where the turn is too far away,
+// and where by then the destination or the relay allows none.
+func (d *destination) begin(ctx context.Context, may func() bool) error {
 	d.await(-1)
+	err := d.awaitTurn(ctx)
+	if err == nil && (!may() || !d.open(time.Now())) {
+		err = errNotNow
+	}
+	if err != nil {
+		d.await(1)
+	}
+	return err
+}
+
+// errNotNow says that a message which was claimed may not be sent any more.
+var errNotNow = errors.New("not now")
+
+// awaitTurn waits for the turn that the rate gives.
+func (d *destination) awaitTurn(ctx context.Context) error {
 	if d.share.pace == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, beginWait)
 	defer cancel()
-	err := d.share.pace.Wait(ctx)
-	if err != nil {
-		d.await(1)
-	}
-	return err
+	return d.share.pace.Wait(ctx)
+}
+
+// open tells that this relay has a share of the destination, which does not ask to be left alone.
+func (d *destination) open(now time.Time) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.share.limit(now) > 0 && !d.share.held(now)
 }
 
 // await counts messages that do not wait for their turn yet.

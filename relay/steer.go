@@ -82,7 +82,8 @@ func (r *Relay) askForPause(d *destination, c Claim, o Outcome) {
 		ID: operationID(fmt.Sprintf("pause %s after %s under %d", d.Name, c.ID, c.Lease)), Op: OpPause, Actor: r.actor(), Note: clean(o.Err, maxResultBytes),
 		Order: Order{Destination: d.Name, Indefinitely: true},
 	}
-	ctx := context.WithoutCancel(r.working)
+	ctx, cancel := context.WithTimeout(r.sending, leaveTime) // a stop does not wait for it
+	defer cancel()
 	_ = r.call(ctx, "ask", func(ctx context.Context) error { return r.cfg.Database.Ask(ctx, op) }) // the next answer asks again
 }
 
