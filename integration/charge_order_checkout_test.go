@@ -22,7 +22,7 @@ type checkout struct {
 	*database
 	shop, provider string // their addresses
 	config         string // the sample's own, that leads to them
-	env            []string
+	env, corrector []string // of a relay, and of a person
 	relays         []*process // all that were started
 }
 
@@ -58,6 +58,7 @@ func newCheckout(t *testing.T, e engine, provider ...string) *checkout {
 	s.env = []string{
 		"OUTBOXD_DATABASE_URL=" + s.as(t, "relay"), "OUTBOXD_LISTEN=off", "OUTBOXD_RELAY_LEASE=" + e.leaseOf(2*time.Second).String(),
 	}
+	s.corrector = []string{"OUTBOXD_DATABASE_URL=" + s.as(t, "corrector")}
 	return s
 }
 

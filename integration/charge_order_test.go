@@ -75,11 +75,10 @@ func (s *checkout) sell(t *testing.T, n int) (kills int) {
 	return kills
 }
 
-// operator asks for an operation with the rights of a role, and waits until it is applied.
-func (s *checkout) operator(t *testing.T, role string, args ...string) {
+// operator asks for an operation, and waits until it is applied.
+func (s *checkout) operator(t *testing.T, args ...string) {
 	t.Helper()
-	env := []string{"OUTBOXD_DATABASE_URL=" + s.as(t, role)}
-	if _, stderr, code := outboxd(t, env, append(args, "--yes", "--wait")...); code != 0 {
+	if _, stderr, code := outboxd(t, s.corrector, append(args, "--yes", "--wait")...); code != 0 {
 		t.Fatalf("outboxd %s: exit code %d\n%s", strings.Join(args, " "), code, stderr)
 	}
 }
@@ -104,7 +103,7 @@ func (s *checkout) correct(t *testing.T, n int) {
 			// A send that had no answer may have taken effect. Who corrects that looks into the provider's books, as faults did.
 			args = append(args, "--force")
 		}
-		s.operator(t, "corrector", args...)
+		s.operator(t, args...)
 	}
 	s.waitCount(t, 5*patience, n, "SELECT count(*) FROM orders WHERE status = 'paid'")
 	eventually(t, patience, func() error { return s.settled(t, n) })
@@ -116,7 +115,7 @@ func (s *checkout) replay(t *testing.T, n int) {
 	t.Helper()
 	before := s.books(t)
 	ids := s.texts(t, "SELECT charge_message FROM orders WHERE number IN (1, 2, 3)")
-	s.operator(t, "operator", append([]string{"replay", "--state", "done", "--note", "does it charge again?"}, ids...)...)
+	s.operator(t, append([]string{"replay", "--state", "done", "--note", "does it charge again?"}, ids...)...)
 	told := "SELECT count(*) FROM outbox WHERE type = 'charge_result' AND state = 'done' AND aggregateid IN ('1', '2', '3')"
 	s.waitCount(t, patience, 2*len(ids), told)
 	eventually(t, patience, func() error { return s.settled(t, n) })
@@ -129,7 +128,7 @@ func (s *checkout) replay(t *testing.T, n int) {
 // cancel ends an order before anybody is charged. The relay is one that started after the pause, so that it cannot be faster.
 func (s *checkout) cancel(t *testing.T, n int) {
 	t.Helper()
-	s.operator(t, "operator", "pause", "--type", "charge_order", "--for", "1h", "--note", "the customer calls")
+	s.operator(t, "pause", "--type", "charge_order", "--for", "1h", "--note", "the customer calls")
 	for _, relay := range s.relays[len(s.relays)-2:] {
 		relay.kill(t)
 	}
@@ -138,8 +137,8 @@ func (s *checkout) cancel(t *testing.T, n int) {
 		t.Fatal(err)
 	}
 	id := s.texts(t, fmt.Sprintf("SELECT charge_message FROM orders WHERE number = %d", n+1))[0]
-	s.operator(t, "operator", "cancel", id, "--note", "the customer changed their mind")
-	s.operator(t, "operator", "resume", "--type", "charge_order")
+	s.operator(t, "cancel", id, "--note", "the customer changed their mind")
+	s.operator(t, "resume", "--type", "charge_order")
 	s.waitCount(t, patience, 1, "SELECT count(*) FROM orders WHERE status = 'failed'")
 	eventually(t, patience, func() error { return s.settled(t, n+1) })
 	s.expectBooks(t, n+1, func(number int) string {
