@@ -16,10 +16,10 @@ const (
 // TestOutage: a receiver is away for 600 pauses of the breaker while messages wait, and comes back. It is hardly asked
 // meanwhile, no message pays for it more than twice, and afterwards all go out at no more than their rate and width.
 func TestOutage(t *testing.T) {
-	t.Parallel()
+	besideOthers(t)
 	for _, relays := range []int{1, 4} {
 		t.Run(fmt.Sprintf("refuses, relays %d", relays), func(t *testing.T) {
-			t.Parallel()
+			besideOthers(t)
 			o := newOutage(t, relays)
 			o.r.refuse()
 			o.start(t)
@@ -29,7 +29,7 @@ func TestOutage(t *testing.T) {
 			o.expect(t, o.n, "SELECT count(*) FROM outbox WHERE attempts = 1")
 		})
 		t.Run(fmt.Sprintf("answers 503, relays %d", relays), func(t *testing.T) {
-			t.Parallel()
+			besideOthers(t)
 			o := newOutage(t, relays)
 			full := make(chan struct{}) // the first requests are answered together
 			o.r.answers(func(one *request) reply {
@@ -44,6 +44,14 @@ func TestOutage(t *testing.T) {
 			o.expect(t, 0, "SELECT count(*) FROM outbox WHERE attempts > 3")
 			o.expectSpread(t)
 		})
+	}
+}
+
+// besideOthers runs a test in parallel, but not where times are asserted.
+func besideOthers(t *testing.T) {
+	t.Helper()
+	if !bounds() {
+		t.Parallel()
 	}
 }
 
@@ -167,8 +175,8 @@ func (o *outage) expectGrowth(t *testing.T) {
 	t.Logf("%d relays, after the outage: %d requests at once", len(o.relays), most)
 }
 
-// expectRate holds the rate, over the whole of the test. A second is exact only on a machine that does nothing else: what
-// waits on its way arrives in a heap.
+// expectRate holds the rate, over the whole of the test. The receiver sees arrivals, and what waits on its way arrives in a
+// heap: 20 ms of it are allowed on a machine that does nothing else, half a second on a busy one.
 func (o *outage) expectRate(t *testing.T) {
 	t.Helper()
 	var times []time.Time
@@ -177,7 +185,9 @@ func (o *outage) expectRate(t *testing.T) {
 	}
 	most, limit := inAnySecond(times), outageRate+len(o.relays)
 	t.Logf("%d requests in %s, %d in one second", len(times), times[len(times)-1].Sub(times[0]).Round(time.Millisecond), most)
-	if !bounds() {
+	if bounds() {
+		limit += outageRate / 50
+	} else {
 		limit += outageRate / 2
 	}
 	if most > limit {

@@ -1,76 +1,10 @@
 package integration
 
 import (
-	"encoding/json"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 )
-
-// operate asks for an operation, and waits until it is applied.
-func (d *database) operate(t *testing.T, args ...string) {
-	t.Helper()
-	if _, stderr, code := outboxd(t, d.env(), append(args, "--yes", "--wait")...); code != 0 {
-		t.Fatalf("outboxd %s: exit code %d\n%s", strings.Join(args, " "), code, stderr)
-	}
-}
-
-// waitProblem waits until `outboxd status` says these words. config may be empty.
-func (d *database) waitProblem(t *testing.T, config string, words ...string) {
-	t.Helper()
-	args := []string{"status", "-o", "json"}
-	if config != "" {
-		args = append(args, "--config", configFile(t, config))
-	}
-	eventually(t, patience, func() error {
-		stdout, stderr, code := outboxd(t, d.env(), args...)
-		var status struct{ Problems []string }
-		if err := json.Unmarshal([]byte(stdout), &status); code != 0 || err != nil {
-			t.Fatalf("outboxd status: exit code %d, %v\n%s", code, err, stderr)
-		}
-		for _, problem := range status.Problems {
-			found := 0
-			for _, w := range words {
-				if strings.Contains(problem, w) {
-					found++
-				}
-			}
-			if found == len(words) {
-				return nil
-			}
-		}
-		return fmt.Errorf("the status says %q, and nothing of %q", status.Problems, words)
-	})
-}
-
-// waitFigure waits until a series of a child's metrics has at least that value.
-func (p *process) waitFigure(t *testing.T, series string, least float64) {
-	t.Helper()
-	eventually(t, patience, func() error {
-		if got := p.figure(t, series); got < least {
-			return fmt.Errorf("%s is %v, want %v", series, got, least)
-		}
-		return nil
-	})
-}
-
-// waitLeast waits until a query returns at least that number.
-func (d *database) waitLeast(t *testing.T, least int, query string) {
-	t.Helper()
-	eventually(t, patience, func() error {
-		if got := d.count(t, query); got < least {
-			return fmt.Errorf("%d, want at least %d: %s", got, least, query)
-		}
-		return nil
-	})
-}
-
-// waitDone waits until n messages of a type are done.
-func (d *database) waitDone(t *testing.T, n int, kind string) {
-	t.Helper()
-	d.waitCount(t, patience, n, "SELECT count(*) FROM outbox WHERE type = '"+kind+"' AND state = 'done'")
-}
 
 // TestWaitsForTheNextConfiguration: a version that no policy accepts, and a routing key that no route takes, wait where
 // people see them. A relay with a configuration that knows them sends them at once: the message is a day old, and would
