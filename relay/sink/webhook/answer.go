@@ -12,6 +12,7 @@ import (
 )
 
 const (
+	maxErrBytes      = 1 << 10        // of a text about a send
 	maxResultBytes   = 255            // what the result column holds; what is longer is an answer
 	maxKeptBytes     = 4 << 10        // of an answer
 	maxRetryAfter    = 24 * time.Hour // the relay follows none for longer
@@ -59,17 +60,17 @@ func (a answer) result(pointer string) string {
 	if to := a.header.Get(headerLocation); to != "" {
 		return to
 	}
-	return cut(strings.TrimSpace(string(a.body)), maxKeptBytes) // a reference has no line end
+	return strings.TrimSpace(string(a.body)) // a reference has no line end
 }
 
-// place is a URL without what may be secret in it.
+// place is a URL without what may be secret in it, but for the destination's own path.
 func place(location string) string {
 	u, err := url.Parse(location)
 	if err != nil {
 		return ""
 	}
 	u.User, u.RawQuery, u.Fragment = nil, "", ""
-	return cut(u.String(), maxResultBytes)
+	return u.String()
 }
 
 // retryAfter is how long the receiver asks to be left alone, at most 24 h: seconds, or a date as the receiver's own clock

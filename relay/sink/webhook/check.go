@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -41,14 +40,15 @@ func (s *Sink) Test(ctx context.Context, told func(step, words string, err error
 
 // reach goes as far as a connection, and tells whether that went well.
 func (s *Sink) reach(ctx context.Context, told func(step, words string, err error)) bool {
-	addresses, err := net.DefaultResolver.LookupHost(ctx, s.url.Hostname())
+	address := s.dialled(ctx)
+	host, _, _ := net.SplitHostPort(address)
+	addresses, err := net.DefaultResolver.LookupHost(ctx, host)
 	told(stepAddress, strings.Join(addresses, ", "), inOneLine(err))
 	if err != nil {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.dialer.timeout)
 	defer cancel()
-	address := hostPort(s.url)
 	raw, err := s.dialer.net.DialContext(ctx, "tcp", address)
 	if err != nil {
 		told(stepConnection, "", inOneLine(err))
@@ -70,7 +70,7 @@ func (s *Sink) reach(ctx context.Context, told func(step, words string, err erro
 
 // ask gets a token, where one is needed, and makes the OPTIONS request.
 func (s *Sink) ask(ctx context.Context, told func(step, words string, err error)) {
-	known, header := &secrets{}, http.Header{headerUserAgent: {s.headers.cfg.UserAgent}}
+	known, header := s.known.clone(), http.Header{headerUserAgent: {s.headers.cfg.UserAgent}}
 	step := stepSecrets
 	if s.credentials.tokens != nil {
 		step = stepToken
@@ -106,15 +106,25 @@ func inOneLine(err error) error {
 	return errors.New(oneLine(err))
 }
 
-// hostPort is what to dial for a URL.
-func hostPort(u *url.URL) string {
-	switch {
-	case u.Port() != "":
-		return u.Host
-	case u.Scheme == "https":
-		return net.JoinHostPort(u.Hostname(), "443")
+// dialled is the host and port that a send connects to, as net/http makes them of the URL: a name in other letters than
+// ASCII is looked up in those of RFC 5891.
+func (s *Sink) dialled(ctx context.Context) string {
+	told := make(chan string, 1)
+	tell := func(_ context.Context, _, address string) (net.Conn, error) {
+		told <- address
+		return nil, net.ErrClosed
 	}
-	return net.JoinHostPort(u.Hostname(), "80")
+	none := &http.Transport{DialContext: tell, DialTLSContext: tell}
+	resp, err := none.RoundTrip((&http.Request{Method: http.MethodOptions, URL: s.url, Header: http.Header{}}).WithContext(ctx))
+	if err == nil {
+		_ = resp.Body.Close() // never: there is no connection
+	}
+	select {
+	case address := <-told:
+		return address
+	default:
+		return s.url.Host // the time was over before
+	}
 }
 
 // tlsWords says what a handshake came to.

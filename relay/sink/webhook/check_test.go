@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/outboxd/outboxd/relay"
 )
 
 // tell runs Test and gives what it told, a line a step.
@@ -56,11 +59,11 @@ func TestDestinationTestFails(t *testing.T) {
 		change func(*Config)
 		want   string // of the last line
 	}{
-		"secret":      {"http://h", func(c *Config) { c.Bearer = unlessGone(&gone) }, "secrets:  webhook.bearer: cannot read ./secret"},
-		"address":     {"http://host.invalid", nil, "address:  lookup host.invalid"},
-		"connection":  {"http://" + closed(t), nil, "connection:  dial tcp"},
-		"public_only": {serve(t, nil), func(c *Config) { c.PublicOnly = true }, "connection:  dial tcp 127.0.0.1"},
-		"tls":         {serveTLS(t, nil, nil), nil, "tls:  TLS handshake: tls: failed to verify certificate"},
+		"secret":           {"http://h", func(c *Config) { c.Bearer = unlessGone(&gone) }, "secrets:  webhook.bearer: cannot read ./secret"},
+		"address":          {"http://host.invalid", nil, "address:  lookup host.invalid"},
+		"connection":       {"http://" + closed(t), nil, "connection:  dial tcp"},
+		"in other letters": {"http://bücher.invalid", nil, "address:  lookup xn--bcher-kva.invalid"},
+		"tls":              {serveTLS(t, nil, nil), nil, "tls:  TLS handshake: tls: failed to verify certificate"},
 		"token": {serve(t, nil), func(c *Config) {
 			c.OAuth2 = &OAuth2{TokenURL: serve(t, refuse), ClientID: "me", ClientSecret: is("canary")}
 		}, "token:  no token: the token server answered HTTP 401"},
@@ -74,6 +77,36 @@ func TestDestinationTestFails(t *testing.T) {
 		last := got[strings.LastIndex(got, "\n")+1:]
 		if !strings.HasPrefix(last, c.want) || strings.Contains(got, canary) {
 			t.Errorf("%s: %s\nwant %s", name, got, c.want)
+		}
+	}
+}
+
+// TestDestinationTestPublicOnly holds that it connects under the same rule as a send.
+func TestDestinationTestPublicOnly(t *testing.T) {
+	t.Parallel()
+	got := tell(t, newPublicSink(t, serve(t, nil)))
+	if last := got[strings.LastIndex(got, "\n")+1:]; !strings.HasPrefix(last, "connection:  dial tcp 127.0.0.1") || !strings.Contains(last, "public_only refuses") {
+		t.Error(got)
+	}
+}
+
+// TestLookedUpAlike holds that Test looks for the name that a send looks for, whatever letters it has.
+func TestLookedUpAlike(t *testing.T) {
+	t.Parallel()
+	for to, want := range map[string]string{
+		"https://bücher.example/in": "xn--bcher-kva.example:443", "http://BÜCHER.example:8080": "xn--bcher-kva.example:8080",
+		"http://127.0.0.1": "127.0.0.1:80", "https://[::1]": "[::1]:443",
+	} {
+		s := newSink(t, to, nil)
+		var dialled string
+		s.transport.DialContext = counting(func(_ context.Context, _, address string) (net.Conn, error) {
+			dialled = address
+			return nil, errNever
+		})
+		s.transport.DialTLSContext = s.transport.DialContext
+		wantKind(t, s.Send(t.Context(), newMessage("a")), relay.KindUnsent, classOther)
+		if got := s.dialled(t.Context()); got != want || dialled != want {
+			t.Errorf("%s: Test takes it for %s, a send for %s, want %s", to, got, dialled, want)
 		}
 	}
 }

@@ -24,6 +24,10 @@ func TestValidate(t *testing.T) {
 		"not parsed":   {func(c *Config) { c.URL = "http://h:hunter2" }, url + "is no URL such as https://billing.internal/commands"},
 		"password":     {func(c *Config) { c.URL = "http://u:hunter2@h" }, url + "has a user or a password in it, which would not be sent; take them out"},
 		"fragment":     {func(c *Config) { c.URL = "http://h/#hunter2" }, url + "has a part behind #, which would not be sent; take it out"},
+		"port 0":       {func(c *Config) { c.URL = "http://h:0/hunter2" }, url + "has a port that there is not; name one from 1 to 65535, or none"},
+		"port, large":  {func(c *Config) { c.URL = "http://h:65536" }, url + "has a port that there is not; name one from 1 to 65535, or none"},
+		"port, last":   {func(c *Config) { c.URL = "http://h:65535" }, ""},
+		"port, none":   {func(c *Config) { c.URL = "http://h:" }, ""},
 		"width":        {func(c *Config) { c.Width = -1 }, "webhook.width: -1 is negative"},
 		"timeout":      {func(c *Config) { c.Timeout = -1 }, "webhook.timeout: -1ns is negative"},
 		"connecting":   {func(c *Config) { c.ConnectTimeout = -1 }, "webhook.connect_timeout: -1ns is negative"},
@@ -45,6 +49,9 @@ func TestValidate(t *testing.T) {
 		"basic, colon":       {func(c *Config) { c.Basic = &Basic{"a:hunter2", secret} }, "webhook.basic.username: cannot have a colon or a control character in it (RFC 7617)"},
 		"oauth2":             {func(c *Config) { c.OAuth2 = &OAuth2{} }, "webhook.oauth2.token_url: is empty; name where tokens come from, such as https://login.internal/token\nwebhook.oauth2.client_id: is empty; say who the secret is of\nwebhook.oauth2: has no client_secret"},
 		"oauth2, URL":        {func(c *Config) { c.OAuth2 = &OAuth2{TokenURL: "hunter2", ClientID: "me", ClientSecret: secret} }, "webhook.oauth2.token_url: is no URL such as https://login.internal/token"},
+		"oauth2, port": {func(c *Config) {
+			c.OAuth2 = &OAuth2{TokenURL: "http://h:70000", ClientID: "me", ClientSecret: secret}
+		}, "webhook.oauth2.token_url: has a port that there is not; name one from 1 to 65535, or none"},
 		"oauth2, params": {func(c *Config) {
 			c.OAuth2 = &OAuth2{"http://h", "me", secret, nil, map[string]string{"scope": "x"}, false}
 		}, "webhook.oauth2.params.scope: is set by the relay; take it out"},
@@ -69,7 +76,12 @@ func TestValidate(t *testing.T) {
 		"outcomes":            {func(c *Config) { c.Outcomes = map[string]Rule{"404": {Kind: "done"}, "5xx": {"retry", 3}} }, ""},
 		"outcomes, no status": {func(c *Config) { c.Outcomes = map[string]Rule{"1xx": {Kind: "done"}, "600": {Kind: "done"}} }, "webhook.outcomes: \"1xx\" is neither a status such as \"404\" nor a class such as \"5xx\"\nwebhook.outcomes: \"600\" is neither a status such as \"404\" nor a class such as \"5xx\""},
 		"outcomes, no kind":   {func(c *Config) { c.Outcomes = map[string]Rule{"404": {Kind: "unsent"}} }, `webhook.outcomes.404: "unsent" is none of done, retry, fail and unknown`},
-		"outcomes, limit":     {func(c *Config) { c.Outcomes = map[string]Rule{"404": {"fail", 3}, "4xx": {"retry", -1}} }, "webhook.outcomes.404: fail ends at once and has no number of attempts\nwebhook.outcomes.4xx: -1 attempts are negative"},
+		"gone, retried": {func(c *Config) {
+			c.OnGonePause, c.Outcomes = true, map[string]Rule{"410": {"retry", 3}, "4xx": {Kind: "fail"}}
+		}, ""},
+		"gone, otherwise":    {func(c *Config) { c.OnGonePause, c.Outcomes = true, map[string]Rule{"410": {Kind: "done"}} }, "webhook.on_gone: pause wants 410 to be a retry, and outcomes.410 has another outcome for it; take one of them out"},
+		"gone, by its class": {func(c *Config) { c.OnGonePause, c.Outcomes = true, map[string]Rule{"4xx": {Kind: "fail"}} }, "webhook.on_gone: pause wants 410 to be a retry, and outcomes.4xx has another outcome for it; take one of them out"},
+		"outcomes, limit":    {func(c *Config) { c.Outcomes = map[string]Rule{"404": {"fail", 3}, "4xx": {"retry", -1}} }, "webhook.outcomes.404: fail ends at once and has no number of attempts\nwebhook.outcomes.4xx: -1 attempts are negative"},
 	} {
 		cfg := Config{URL: "http://h"}
 		c.change(&cfg)
@@ -78,6 +90,28 @@ func TestValidate(t *testing.T) {
 		}
 		if _, err := New(cfg, slog.New(slog.DiscardHandler)); textOf(err) != c.want {
 			t.Errorf("%s: New says %v", name, err)
+		}
+	}
+}
+
+// TestTakenNames holds which headers the wire key cannot go in, in whatever case.
+func TestTakenNames(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{
+		"traceparent", "tracestate", "Accept-Encoding", "Accept", "Content-Type", "Content-Encoding", "Content-Length", "Nats-Msg-Id",
+		"Authorization", "Cookie", "Host", "User-Agent", "Expect", "Connection", "Keep-Alive", "Proxy-Authorization", "Proxy-Connection",
+		"TE", "Trailer", "Transfer-Encoding", "Upgrade", "ce-id", "ce_id", "cloudEvents-id", "webhook-id", "Outbox-Type",
+	} {
+		for _, spelt := range []string{name, strings.ToUpper(name), strings.ToLower(name)} {
+			want := "webhook.key_header: " + spelt + " is set by the relay or by HTTP itself; name another header"
+			if got := textOf(Config{URL: "http://h", KeyHeader: spelt}.Validate()); got != want {
+				t.Errorf("%s: %q", spelt, got)
+			}
+		}
+	}
+	for _, name := range []string{"X-Request-Id", "Idempotency-Key", "PayPal-Request-Id", "x-idempotency"} {
+		if err := (Config{URL: "http://h", KeyHeader: name}).Validate(); err != nil {
+			t.Error(err)
 		}
 	}
 }

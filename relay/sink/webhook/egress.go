@@ -3,6 +3,7 @@ package webhook
 import (
 	"fmt"
 	"net/netip"
+	"strings"
 	"syscall"
 )
 
@@ -66,11 +67,28 @@ func (e egress) control(_, address string, _ syscall.RawConn) error {
 	if err != nil {
 		return &notAllowed{fmt.Sprintf("public_only cannot tell what address %q is", address)}
 	}
-	addr := to.Addr().Unmap().WithZone("") // a prefix contains no address with a zone
+	return e.judge(to.Addr())
+}
+
+func (e egress) judge(addr netip.Addr) error {
+	addr = addr.Unmap().WithZone("") // a prefix contains no address with a zone
 	for _, rule := range e {
 		if rule.prefix.Contains(addr) {
 			return &notAllowed{fmt.Sprintf("public_only refuses %s, which is %s", addr, rule.use)}
 		}
+	}
+	return nil
+}
+
+// judgeHost finds a host of a URL that can never be public: an address that is not, or this host by its own name (RFC 6761,
+// 6.3). What another name leads to is seen when it is dialled.
+func (e egress) judgeHost(host string) error {
+	if addr, err := netip.ParseAddr(host); err == nil {
+		return e.judge(addr)
+	}
+	name := strings.ToLower(strings.TrimSuffix(host, "."))
+	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
+		return &notAllowed{"public_only refuses " + name + ", which is this host"}
 	}
 	return nil
 }

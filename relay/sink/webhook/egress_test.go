@@ -3,6 +3,7 @@ package webhook
 import (
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -40,6 +41,14 @@ func TestNotPublic(t *testing.T) {
 	}
 }
 
+// newPublicSink makes a Sink with public_only of an address that its configuration could not have, as one to which a name led.
+func newPublicSink(t *testing.T, to string) *Sink {
+	t.Helper()
+	s := newSink(t, "http://host.invalid", func(c *Config) { c.PublicOnly = true })
+	s.url = must(url.Parse(to))
+	return s
+}
+
 // TestPublicOnly holds that the address that is dialled is judged, whatever name or spelling led to it, and that a listener
 // there hears of nothing.
 func TestPublicOnly(t *testing.T) {
@@ -51,9 +60,9 @@ func TestPublicOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, host := range []string{"127.0.0.1", "localhost", "0.0.0.0", "[::ffff:127.0.0.1]"} {
-		s := newSink(t, "http://"+host+":"+port, func(c *Config) { c.PublicOnly = true })
+		s := newPublicSink(t, "http://"+host+":"+port)
 		wantKind(t, s.Send(t.Context(), newMessage("a")), relay.KindUnsent, classRefused, "public_only refuses")
-		s = newSink(t, "https://"+host+":"+port, func(c *Config) { c.PublicOnly = true })
+		s = newPublicSink(t, "https://"+host+":"+port)
 		wantKind(t, s.Send(t.Context(), newMessage("a")), relay.KindUnsent, classRefused, "public_only refuses")
 	}
 	if len(connected) > 0 {
@@ -65,14 +74,43 @@ func TestPublicOnly(t *testing.T) {
 func TestPublicOnlyOfTokens(t *testing.T) {
 	t.Parallel()
 	w, server := newWire(t, reply(ok)), newWire(t, reply(ok))
-	s := newSink(t, w.url(), func(c *Config) {
+	s := newSink(t, "http://host.invalid", func(c *Config) {
 		c.PublicOnly = true
-		c.OAuth2 = &OAuth2{TokenURL: server.url(), ClientID: "me", ClientSecret: is("hunter22")}
+		c.OAuth2 = &OAuth2{TokenURL: "http://host.invalid", ClientID: "me", ClientSecret: is("hunter22")}
 	})
+	s.url, s.credentials.tokens.server.TokenURL = must(url.Parse(w.url())), server.url()
 	o := s.Send(t.Context(), newMessage("a"))
 	wantKind(t, o, relay.KindUnsent, classRefused, "no token", "public_only refuses 127.0.0.1")
 	if w.count()+server.count() > 0 {
 		t.Error("a request came")
+	}
+}
+
+// TestNeverPublic holds which hosts of a URL are a mistake beside public_only, before anything is looked up.
+func TestNeverPublic(t *testing.T) {
+	t.Parallel()
+	for host, want := range map[string]string{
+		"10.0.0.1": "public_only refuses 10.0.0.1, which is private (RFC 1918)", "127.0.0.1:8080": "public_only refuses 127.0.0.1, which is loopback",
+		"[::ffff:127.0.0.1]": "public_only refuses 127.0.0.1, which is loopback", "[fe80::1%25eth0]": "public_only refuses fe80::1, which is link-local (RFC 4291)",
+		"localhost": "public_only refuses localhost, which is this host", "LOCALHOST.:1": "public_only refuses localhost, which is this host",
+		"a.localhost": "public_only refuses a.localhost, which is this host",
+		"8.8.8.8":     "", "[2606:4700::1111]": "", "billing.internal": "", "notlocalhost": "",
+	} {
+		if want != "" {
+			want += "; name a host of the public internet, or take public_only out"
+		}
+		url := "https://" + host + "/in"
+		for key, cfg := range map[string]Config{
+			"webhook.url: ":              {URL: url, PublicOnly: true},
+			"webhook.oauth2.token_url: ": {URL: "https://h", PublicOnly: true, OAuth2: &OAuth2{TokenURL: url, ClientID: "me", ClientSecret: is("hunter22")}},
+		} {
+			if got := strings.TrimPrefix(textOf(cfg.Validate()), key); got != want {
+				t.Errorf("%s%s: %q, want %q", key, host, got, want)
+			}
+			if cfg.PublicOnly = false; cfg.Validate() != nil {
+				t.Errorf("%s%s: %v, without public_only", key, host, cfg.Validate())
+			}
+		}
 	}
 }
 

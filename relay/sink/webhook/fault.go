@@ -21,7 +21,7 @@ func faultRule(err error, p *progress) relay.Outcome {
 	switch {
 	case p.late():
 		return relay.Unsent(classTimeout, "too late to send it again: from now on the destination may forget the key")
-	case isCertificateRefused(err):
+	case isCertificateRefused(err) && !p.reused.Load():
 		return relay.Unsent(classTLS, "it does not take our certificate, or wants one: "+oneLine(err))
 	case !wrote && errors.As(err, new(unconnected)):
 		return relay.Unsent(class, oneLine(err))
@@ -78,7 +78,8 @@ func isUntrusted(err error) bool {
 }
 
 // isCertificateRefused tells whether the other side ended the handshake because of our certificate. TLS 1.3 lets us write
-// before it has looked at that, so the alert comes where an answer should be, and nobody has read the request.
+// before it has looked at that, so the alert comes where an answer should be, and nobody has read the request. That is so of
+// the first request of a connection: on a later one the handshake is long over, and the alert says something else.
 func isCertificateRefused(err error) bool {
 	op, ok := errors.AsType[*net.OpError](err)
 	if !ok || op.Op != "remote error" {

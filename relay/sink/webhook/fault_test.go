@@ -3,6 +3,8 @@ package webhook
 import (
 	"compress/gzip"
 	"context"
+	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -115,11 +117,58 @@ func TestSlowHeaders(t *testing.T) {
 	wantKind(t, s.Send(t.Context(), newMessage("a")), relay.KindUnknown, classTimeout)
 }
 
-// TestSwitchingProtocols holds that a 101, behind which no body ends, is read no further.
+// TestSwitchingProtocols holds that a 101, behind which no body ends, is read no further: what follows is no answer.
 func TestSwitchingProtocols(t *testing.T) {
 	t.Parallel()
-	w := newWire(t, reply("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n"))
-	wantKind(t, newSink(t, w.url(), nil).Send(t.Context(), newMessage("a")), relay.KindRetry, classOther, "HTTP 101")
+	w := newWire(t, reply("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\nanother protocol"))
+	o := newSink(t, w.url(), func(c *Config) { c.Timeout = time.Second }).Send(t.Context(), newMessage("a"))
+	if wantKind(t, o, relay.KindRetry, classOther, "HTTP 101"); o.Answer != "" {
+		t.Errorf("it kept %q", o.Answer)
+	}
+}
+
+// TestLateAlert holds that an alert about our certificate says that nobody has read the request only where it answers the
+// first one of a connection: on a later one the handshake is long over.
+func TestLateAlert(t *testing.T) {
+	t.Parallel()
+	s := newSink(t, newWire(t, func(c net.Conn, nth int) {
+		if nth == 1 {
+			reply(ok)(c, nth)
+		}
+	}).url(), nil)
+	var alerted atomic.Bool
+	s.transport.DialContext = counting(func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		return &alerting{c, &alerted}, err
+	})
+	if o := s.Send(t.Context(), newMessage("a")); o.Kind != relay.KindDone {
+		t.Fatalf("%+v", o)
+	}
+	alerted.Store(true)
+	wantKind(t, s.Send(t.Context(), newMessage("b")), relay.KindUnknown, classTLS)
+	wantKind(t, s.Send(t.Context(), newMessage("c")), relay.KindUnsent, classTLS, "it does not take our certificate")
+}
+
+// alerting is a connection that takes requests and answers them with the alert of a certificate that has expired.
+type alerting struct {
+	net.Conn
+	alerted *atomic.Bool
+}
+
+func (a *alerting) Write(p []byte) (int, error) {
+	n, err := a.Conn.Write(p)
+	if a.alerted.Load() {
+		err = errors.Join(err, a.Conn.SetReadDeadline(time.Now()))
+	}
+	return n, err
+}
+
+func (a *alerting) Read(p []byte) (int, error) {
+	n, err := a.Conn.Read(p)
+	if err != nil && a.alerted.Load() {
+		return 0, &net.OpError{Op: "remote error", Err: tls.AlertError(45)}
+	}
+	return n, err
 }
 
 // TestEarlyAnswer holds that an answer counts that comes while the body is still on its way.

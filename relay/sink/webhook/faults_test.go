@@ -44,7 +44,7 @@ func faults() []fault {
 		}},
 		{"`public_only` refuses the address", relay.KindUnsent, classRefused, "public_only refuses 127.0.0.1, which is loopback", func(t *testing.T) (relay.Outcome, int) {
 			w := newWire(t, reply(ok))
-			return sendTo(t, w.url(), func(c *Config) { c.PublicOnly = true }), w.count()
+			return newPublicSink(t, w.url()).Send(t.Context(), newMessage("a")), w.count()
 		}},
 		{"No connection in time", relay.KindUnsent, classTimeout, "no connection in time", func(t *testing.T) (relay.Outcome, int) {
 			s := newSink(t, "http://host.invalid", quick)
@@ -240,6 +240,9 @@ func faultTable(t *testing.T) string {
 		}
 		if strings.Contains(strings.ToLower(o.Err), canary) || strings.ContainsAny(o.Err, "\r\n") {
 			t.Errorf("%s: it quotes what it should not, or is more than a line: %q", f.what, o.Err)
+		}
+		if o.Ours != (f.kind == relay.KindFail) {
+			t.Errorf("%s: whose verdict is it: %+v", f.what, o)
 		}
 		if sent := f.kind == relay.KindUnknown || f.kind == relay.KindDone; sent && requests != 1 || !sent && requests != 0 {
 			t.Errorf("%s: %d requests", f.what, requests)

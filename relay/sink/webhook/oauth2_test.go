@@ -158,6 +158,7 @@ func TestNoToken(t *testing.T) {
 		"redirect":              {307, "text/html", `canary`, class3xx, "no token: the token server answered HTTP 307"},
 		"no JSON":               {200, "application/json", `canary`, classOther, "no token: the token server's answer holds none"},
 		"empty":                 {200, "application/json", `{"access_token":""}`, classOther, "no token: the token server's answer holds none"},
+		"one that is too long":  {200, "application/json", `{"access_token":"canary","pad":"` + strings.Repeat("x", maxTokenBytes) + `"}`, classOther, "no token: the token server's answer holds none"},
 		"endless":               {200, "application/json", `{"access_token":"canary` + strings.Repeat("x", 2*maxTokenBytes), classOther, "no token: the token server's answer holds none"},
 		"a line break in it":    {200, "application/json", `{"access_token":"canary\r\nX: y"}`, classAuth, "the secret of header Authorization has a control character in it, such as a line break"},
 	} {

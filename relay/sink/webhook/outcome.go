@@ -50,7 +50,7 @@ func (r rules) of(status int) relay.Outcome {
 		o.Err += ": it remembers its failures, and would answer this key so for ever"
 	}
 	o.Status = status
-	o.Pause = r.onGonePause && status == http.StatusGone
+	o.Pause = r.onGonePause && status == http.StatusGone && o.Kind == relay.KindRetry
 	return o
 }
 

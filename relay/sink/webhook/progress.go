@@ -57,11 +57,13 @@ type progress struct {
 	startBy time.Time // its first byte goes out before this, or never; zero: at any time
 	written atomic.Bool
 	tooLate atomic.Bool
+	reused  atomic.Bool // its connection has carried another one
 }
 
 // watch makes a context in which a request tells its connection to report to p.
 func (p *progress) watch(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
+		p.reused.Store(info.Reused)
 		if c, ok := info.Conn.(*conn); ok {
 			c.carries.Store(p)
 		}

@@ -91,6 +91,12 @@ func TestGone(t *testing.T) {
 			}
 		}
 	}
+	for _, kind := range []relay.Kind{relay.KindDone, relay.KindFail, relay.KindUnknown, relay.KindRetry} {
+		r := rules{outcomes: map[string]Rule{"4xx": {Kind: kind}}, onGonePause: true}
+		if o := r.of(http.StatusGone); o.Kind != kind || o.Pause != (kind == relay.KindRetry) {
+			t.Errorf("%s by the outcomes: %+v", kind, o)
+		}
+	}
 }
 
 // TestHold holds that a Retry-After of 429 and 503 is about the whole destination, where it asks for anything.

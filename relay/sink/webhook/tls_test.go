@@ -26,6 +26,18 @@ func TestTLS(t *testing.T) {
 	}
 }
 
+// TestOldTLS holds that TLS before 1.2 is not spoken, whatever the defaults of Go or of its environment are.
+func TestOldTLS(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*Config){
+		"the system's roots": nil, "an authority of ours": func(c *Config) { c.TLS = &TLS{CAFile: newAuthority(t).file} },
+	} {
+		if got := newSink(t, "https://h", change).dialer.tls.MinVersion; got != tls.VersionTLS12 {
+			t.Errorf("%s: from %s on", name, tls.VersionName(got))
+		}
+	}
+}
+
 // TestClientCertificate holds that we show our certificate where one is wanted, and the new one once its file was replaced.
 func TestClientCertificate(t *testing.T) {
 	t.Parallel()

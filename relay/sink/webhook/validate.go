@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/outboxd/outboxd/relay"
@@ -18,8 +19,10 @@ import (
 func (c Config) Validate() error {
 	c = c.withDefaults()
 	p := &problems{}
-	if _, err := readURL(c.URL); err != nil {
+	if u, err := readURL(c.URL); err != nil {
 		p.add("url", "%w", err)
+	} else {
+		c.validateHost(p, "url", u)
 	}
 	p.check("width", c.Width >= 0, "%d is negative", c.Width)
 	p.check("timeout", c.Timeout >= 0, "%s is negative", c.Timeout)
@@ -57,12 +60,29 @@ func readURL(text string) (*url.URL, error) {
 		return nil, errors.New("is empty; name where messages are posted, such as https://billing.internal/commands")
 	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
 		return nil, errors.New("is no URL such as https://billing.internal/commands")
+	case !isPort(u.Port()):
+		return nil, errors.New("has a port that there is not; name one from 1 to 65535, or none")
 	case u.User != nil:
 		return nil, errors.New("has a user or a password in it, which would not be sent; take them out")
 	case u.Fragment != "":
 		return nil, errors.New("has a part behind #, which would not be sent; take it out")
 	}
 	return u, nil
+}
+
+func isPort(text string) bool {
+	port, err := strconv.ParseUint(text, 10, 16)
+	return text == "" || err == nil && port > 0
+}
+
+// validateHost refuses what could never be reached.
+func (c Config) validateHost(p *problems, key string, u *url.URL) {
+	if !c.PublicOnly {
+		return
+	}
+	if err := newEgress().judgeHost(u.Hostname()); err != nil {
+		p.add(key, "%w; name a host of the public internet, or take public_only out", err)
+	}
 }
 
 func (c Config) validateHeaders(p *problems) {
@@ -85,10 +105,17 @@ func (c Config) validateHeaders(p *problems) {
 	}
 }
 
-// isTaken tells whether the header of the wire key cannot have that name.
+// isTaken tells whether the header of the wire key cannot have that name: it is ours, or HTTP's own for what the body is and
+// what an answer may be (RFC 9110, 8 and 12).
 func isTaken(name string) bool {
 	lower := strings.ToLower(name)
-	return isFixed(lower) || lower == "authorization" || lower == "cookie"
+	switch lower {
+	case "authorization", "cookie", headerTracestate:
+		return true
+	}
+	return isFixed(lower) || slices.ContainsFunc([]string{"accept", "content-", "nats-"}, func(prefix string) bool {
+		return strings.HasPrefix(lower, prefix)
+	})
 }
 
 func (c Config) validateAuthentication(p *problems) {
@@ -115,7 +142,7 @@ func (c Config) validateAuthentication(p *problems) {
 		p.check("basic", b.Password != nil, "has no password")
 	}
 	if c.OAuth2 != nil {
-		c.OAuth2.validate(p)
+		c.validateOAuth2(p)
 	}
 	if c.Secrets != nil {
 		if text, err := c.Secrets(); err == nil {
@@ -128,8 +155,11 @@ func (c Config) validateAuthentication(p *problems) {
 
 func notInUsername(r rune) bool { return r == ':' || r < ' ' || r == 0x7f }
 
-func (o *OAuth2) validate(p *problems) {
-	if _, err := readURL(o.TokenURL); err != nil {
+func (c Config) validateOAuth2(p *problems) {
+	o := c.OAuth2
+	if u, err := readURL(o.TokenURL); err == nil {
+		c.validateHost(p, "oauth2.token_url", u)
+	} else {
 		words := strings.NewReplacer("messages are posted", "tokens come from", "billing.internal/commands", "login.internal/token").Replace(err.Error())
 		p.add("oauth2.token_url", "%s", words)
 	}
@@ -183,6 +213,13 @@ func isAttribute(name string) bool {
 }
 
 func (c Config) validateOutcomes(p *problems) {
+	for _, key := range []string{"410", "4xx"} {
+		rule, named := c.Outcomes[key]
+		if named && c.OnGonePause {
+			p.check("on_gone", rule.Kind == relay.KindRetry, "pause wants 410 to be a retry, and outcomes.%s has another outcome for it; take one of them out", key)
+			break
+		}
+	}
 	status := regexp.MustCompile(`^[2-5]([0-9][0-9]|xx)$`)
 	for _, key := range slices.Sorted(maps.Keys(c.Outcomes)) {
 		if !status.MatchString(key) {

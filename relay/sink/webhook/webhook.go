@@ -25,6 +25,7 @@ type Sink struct {
 	log         *slog.Logger
 	headers     *headers
 	credentials *credentials
+	known       *secrets // what is secret of every send
 	rules       rules
 	result      string // a JSON pointer, or ""
 	dialer      *dialer
@@ -52,12 +53,14 @@ func New(cfg Config, log *slog.Logger) (*Sink, error) {
 	d := newDialer(cfg, secure)
 	s := &Sink{
 		url: to, timeout: cfg.Timeout, log: log, headers: newHeaders(cfg, log),
-		credentials: &credentials{headers: cfg.Headers, bearer: cfg.Bearer, basic: cfg.Basic, signing: cfg.Secrets},
-		rules:       rules{cfg.Outcomes, cfg.RemembersFailures, cfg.OnGonePause},
-		result:      cfg.Result, dialer: d, transport: newTransport(d, cfg.Width, cfg.FreshConnections), end: end,
+		credentials: &credentials{headers: cfg.Headers, bearer: cfg.Bearer, basic: cfg.Basic, signing: cfg.Secrets}, known: &secrets{},
+		rules:  rules{cfg.Outcomes, cfg.RemembersFailures, cfg.OnGonePause},
+		result: cfg.Result, dialer: d, transport: newTransport(d, cfg.Width, cfg.FreshConnections), end: end,
 	}
+	s.known.addURL(to)
 	if cfg.OAuth2 != nil {
 		s.credentials.tokens = newTokens(life, cfg, d)
+		s.known.addParams(cfg.OAuth2.Params)
 	}
 	if errs := s.credentials.check(); len(errs) > 0 {
 		end()
@@ -73,9 +76,11 @@ func (s *Sink) Send(ctx context.Context, m *relay.Message) relay.Outcome {
 	defer cancel()
 	header, err := s.headers.of(m)
 	if err != nil {
-		return relay.Fail(relay.Rejected, classInvalid, err.Error())
+		o := relay.Fail(relay.Rejected, classInvalid, err.Error())
+		o.Ours = true
+		return o
 	}
-	known := &secrets{}
+	known := s.known.clone()
 	used, err := s.credentials.add(ctx, header, m, known)
 	if why, ok := errors.AsType[*unproven](err); ok {
 		return known.mask(relay.Unsent(why.class, why.words))
@@ -96,15 +101,15 @@ func (s *Sink) Send(ctx context.Context, m *relay.Message) relay.Outcome {
 	return known.mask(o)
 }
 
-// read gives the start of an answer's body: what came of it serves, whatever the rest did. Where it goes on, the end of
-// what was read may be half a secret, and is left out.
+// read gives the start of an answer's body: what came of it serves, whatever the rest did. Where there was more, or should
+// have been, the end of what was read may be half a secret, and is left out.
 func read(resp *http.Response, known *secrets) []byte {
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		return nil // what follows is another protocol, and has no end
 	}
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswerBytes))
-	if len(body) == maxAnswerBytes {
-		body = body[:len(body)-min(len(body), known.longest())]
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswerBytes))
+	if err != nil || len(body) == maxAnswerBytes {
+		return []byte(known.trim(known.hide(string(body))))
 	}
 	return body
 }

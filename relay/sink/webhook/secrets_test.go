@@ -1,0 +1,123 @@
+package webhook
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/outboxd/outboxd/relay"
+)
+
+// TestHide holds that short values mask nothing, and that of two secrets the longer one goes first.
+func TestHide(t *testing.T) {
+	t.Parallel()
+	known := &secrets{}
+	known.add("abc", "secret", "secret-and-more")
+	if got := known.hide("abc secret secret-and-more"); got != "abc <secret> <secret>" {
+		t.Error(got)
+	}
+}
+
+// TestSecretsOfAURL holds what of the destination's own URL no output shows.
+func TestSecretsOfAURL(t *testing.T) {
+	t.Parallel()
+	for to, want := range map[string]string{
+		"":                                       "",
+		"/":                                      "",
+		"/commands":                              "",
+		"/api/v1/orders/":                        "",
+		"/payment-intents":                       "",
+		"/commands?shop=1":                       "",
+		"/commands?token=hunter2":                "hunter2",
+		"/commands?hunter2":                      "hunter2",
+		"/commands?a=hunter2;b&c=pa%2Fss%2fword": "hunter2;b hunter2%3Bb pa%2Fss%2fword pa%252Fss%252fword pa/ss/word pa\\/ss\\/word pa%2Fss%2Fword",
+		"/in/T0AB/":                              `/in/T0AB \/in\/T0AB %2Fin%2FT0AB T0AB`,
+		"/a/b/c/d":                               `/a/b/c/d \/a\/b\/c\/d %2Fa%2Fb%2Fc%2Fd`,
+		"/hunter-two2":                           `/hunter-two2 \/hunter-two2 %2Fhunter-two2 hunter-two2`,
+		"/" + strings.Repeat("x", 17):            "/xxxxxxxxxxxxxxxxx \\/xxxxxxxxxxxxxxxxx %2Fxxxxxxxxxxxxxxxxx xxxxxxxxxxxxxxxxx",
+	} {
+		known := &secrets{}
+		known.addURL(must(url.Parse("https://h" + to)))
+		if got := strings.Join(known.values, " "); got != want {
+			t.Errorf("%s: %s, want %s", to, got, want)
+		}
+	}
+}
+
+// TestRedirectToItself holds that a redirect to the destination's own path says where it leads, and not what is secret of it.
+func TestRedirectToItself(t *testing.T) {
+	t.Parallel()
+	far := "/" + strings.Repeat("x", maxErrBytes-60)
+	for path, c := range map[string]struct{ location, want string }{
+		"/services/T0/hunter2x": {"/services/T0/hunter2x/", "it leads to <secret>/"},
+		"/in?t=hunter2x":        {"https://h/in/hunter2x/?t=hunter2x", "it leads to https://h/in/<secret>/"},
+		"/commands":             {"/commands/", "it leads to /commands/"},
+		"/in?far=hunter2x":      {far + strings.Repeat("hunter2x", 100), ""},
+	} {
+		w := newWire(t, reply("HTTP/1.1 308 There\r\nLocation: "+c.location+"\r\nContent-Length: 0\r\n\r\n"))
+		s := newSink(t, strings.TrimSuffix(w.url(), "/in")+path, nil)
+		o := s.Send(t.Context(), newMessage("a"))
+		wantKind(t, o, relay.KindRetry, class3xx, "redirects are not followed")
+		if !strings.HasSuffix(o.Err, c.want) || strings.Contains(o.Err, "hun") || len(o.Err) > maxErrBytes {
+			t.Errorf("%s: %s", path, o.Err)
+		}
+	}
+}
+
+// TestPageThatEchoesTheURL holds that such a page is kept without what is secret of it.
+func TestPageThatEchoesTheURL(t *testing.T) {
+	t.Parallel()
+	to := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = fmt.Fprintf(w, "nothing at %s, that is %s", r.RequestURI, r.URL.Path)
+	})
+	o := newSink(t, to+"/hooks/T0hunter2?sig=hunter2%2Fx", nil).Send(t.Context(), newMessage("a"))
+	if o.Answer != "nothing at <secret>?sig=<secret>, that is <secret>" {
+		t.Error(o.Answer)
+	}
+}
+
+// TestAnswerThatEndsInASecret holds that of a secret in the middle of which an answer ends nothing is kept, and all that
+// came before it.
+func TestAnswerThatEndsInASecret(t *testing.T) {
+	t.Parallel()
+	const secret = "hunhun2x"
+	for n := range len(secret) + 1 {
+		for _, status := range []int{200, 500} {
+			to := newWire(t, func(c net.Conn, _ int) {
+				reply(fmt.Sprintf("HTTP/1.1 %d X\r\nContent-Length: 1000\r\n\r\nstart %s", status, secret+secret[:n]))(c, 0)
+				_ = c.Close()
+			}).url()
+			o := newSink(t, to, func(c *Config) { c.Bearer = is(secret) }).Send(t.Context(), newMessage("a"))
+			want := "start <secret>"
+			if n == len(secret) {
+				want += masked
+			}
+			if got := o.Result + o.Answer; got != want {
+				t.Errorf("%d bytes of it, status %d: %q", n, status, got)
+			}
+		}
+	}
+}
+
+// TestLongSecrets holds that no half of a secret comes into sight where masks are much shorter than what they hide, so that
+// the end of what was read of an answer is kept.
+func TestLongSecrets(t *testing.T) {
+	t.Parallel()
+	secret := "hunter2x" + strings.Repeat("x", 1500)
+	for _, status := range []int{200, 500} {
+		to := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, strings.Repeat(secret, 1+maxAnswerBytes/len(secret)))
+		})
+		o := newSink(t, to, func(c *Config) { c.Bearer = is(secret) }).Send(t.Context(), newMessage("a"))
+		if strings.Trim(o.Result+o.Answer, masked) != "" || // the last mask may be cut
+			o.Result+o.Answer == "" {
+			t.Errorf("status %d: %.300q and %.300q", status, o.Result, o.Answer)
+		}
+	}
+}
