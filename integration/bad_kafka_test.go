@@ -99,7 +99,7 @@ routes: [{match: "*", to: broker}]
 	wantArrived(t, d, topic, 100)
 	for kind, want := range map[string]string{
 		"over the topic":    "failed, too_large, too_large, 1 attempt: topic \"" + topic + "\": ",
-		"over the producer": "failed, too_large, too_large, 1 attempt: ",
+		"over the producer": "failed, too_large, too_large, 0 attempt: ",
 		"header":            `failed, rejected, invalid, 0 attempt: header "tenant" is no string`,
 	} {
 		var got string

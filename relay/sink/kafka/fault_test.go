@@ -129,7 +129,9 @@ func TestLargerThanOurLimitIsNotSent(t *testing.T) {
 	m := newMessage("orders", "a")
 	m.Payload = make([]byte, 2000)
 	o := sink.Send(t.Context(), m)
-	wantKind(t, o, relay.KindFail, "too_large", "1000", "2")
+	if wantKind(t, o, relay.KindFail, "too_large", "1000", "2"); !o.Ours {
+		t.Errorf("nothing went out: %+v", o)
+	}
 	if o.Reason != relay.TooLarge {
 		t.Errorf("reason %s, want too_large", o.Reason)
 	}

@@ -64,13 +64,13 @@ func open(cfg Config, settings *sarama.Config, log *slog.Logger) (*Sink, error) 
 func (s *Sink) Send(ctx context.Context, m *relay.Message) relay.Outcome {
 	name, ok := s.topic.name(m)
 	if !ok {
-		return relay.Fail(relay.Rejected, classInvalid, fmt.Sprintf(
+		return refused(relay.Rejected, classInvalid, fmt.Sprintf(
 			"the message's topic would be %.260q, which Kafka takes for no topic's name: 1 to %d letters, digits, dots, underscores and hyphens",
 			name, maxTopicLength))
 	}
 	r := s.newRecord(name, m)
 	if r.size > s.maxBytes {
-		return relay.Fail(relay.TooLarge, classTooLarge, fmt.Sprintf(
+		return refused(relay.TooLarge, classTooLarge, fmt.Sprintf(
 			"topic %q: %d bytes with key and headers, more than max_message_bytes of %d; send less, or raise it here and at the topic",
 			name, r.size, s.maxBytes))
 	}

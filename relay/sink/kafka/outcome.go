@@ -64,7 +64,15 @@ type rule struct {
 	class  string
 	wide   bool   // it speaks of the whole cluster
 	renew  bool   // the producer cannot go on
+	ours   bool   // a fail that no broker said: nothing went out
 	mend   string // what to do about it; empty where it passes by itself
+}
+
+// refused is a fail that we know before anything is sent.
+func refused(reason relay.Reason, class, err string) relay.Outcome {
+	o := relay.Fail(reason, class, err)
+	o.Ours = true
+	return o
 }
 
 // judge classifies a try. A broker's answer is judged by its code (codeRule), everything else by its type (faultRule).
@@ -86,7 +94,7 @@ func judge(err error, t try) verdict {
 		return verdict{suspect: true}
 	}
 	return verdict{renew: r.renew, Outcome: relay.Outcome{
-		Kind: r.kind, Reason: r.reason, Class: r.class, Wide: r.wide, Err: t.describe(text, r),
+		Kind: r.kind, Ours: r.ours && r.kind == relay.KindFail, Reason: r.reason, Class: r.class, Wide: r.wide, Err: t.describe(text, r),
 	}}
 }
 
@@ -168,7 +176,7 @@ func faultRule(err error, t try) rule {
 	case errors.As(err, &token):
 		return rule{kind: relay.KindUnsent, class: classAuth, wide: true, mend: "check sasl.token_file"}
 	case errors.As(err, &encoding): // of a whole request, because of one message in it
-		return rule{kind: relay.KindFail, reason: relay.Rejected, class: classInvalid}
+		return rule{kind: relay.KindFail, reason: relay.Rejected, class: classInvalid, ours: true}
 	case r.class == classTLS: // of a handshake: nothing goes out before it
 		return rule{kind: relay.KindUnsent, class: classTLS, wide: true, mend: "check the destination's tls settings"}
 	case errors.Is(err, sarama.ErrOutOfBrokers):

@@ -144,4 +144,10 @@ func TestFaultsThatAreNoAnswer(t *testing.T) {
 	if v := judge(sarama.PacketEncodingError{Info: "x"}, sent); !v.suspect {
 		t.Errorf("a request that cannot be encoded: %+v, want its messages to go alone", v)
 	}
+	if v := judge(sarama.PacketEncodingError{Info: "x"}, try{sent: true, alone: true}); v.Kind != relay.KindFail || !v.Ours {
+		t.Errorf("a message that cannot be encoded: %+v, want a verdict of our own", v)
+	}
+	if v := judge(sarama.ErrMessageSizeTooLarge, try{sent: true, alone: true}); v.Kind != relay.KindFail || v.Ours {
+		t.Errorf("a message that the broker refused: %+v, want its verdict", v)
+	}
 }

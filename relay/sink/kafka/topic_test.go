@@ -44,7 +44,9 @@ func TestIllegalTopicFails(t *testing.T) {
 	t.Parallel()
 	sink := newSink(t, []string{"127.0.0.1:1"}, nil)
 	o := sink.Send(t.Context(), newMessage("two words", "a"))
-	wantKind(t, o, relay.KindFail, "invalid", `"two words"`)
+	if wantKind(t, o, relay.KindFail, "invalid", `"two words"`); !o.Ours {
+		t.Errorf("nothing went out: %+v", o)
+	}
 	if o.Reason != relay.Rejected {
 		t.Errorf("reason %s, want rejected", o.Reason)
 	}
