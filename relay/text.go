@@ -14,8 +14,11 @@ const (
 )
 
 // secrets are what an error text of a client library may carry along: the password of a URL, a credential of an
-// Authorization header, a value said to be a password, token or secret.
-var secrets = regexp.MustCompile(`(?i)(://[^\s/:@]*:)[^\s@]+(@)|(\b(?:bearer|basic)\s+)[\w.~+/=-]+|(\b(?:password|passwd|secret|token|api[_-]?key)["']?\s*[=:]\s*["']?)[^\s"',;&]+`)
+// Authorization header, a value said to be a password, token or secret. "no token: the server …" is no such value.
+var secrets = regexp.MustCompile(`(?i)(://[^\s/:@]*:)[^\s@]+(@)` +
+	`|(\b(?:bearer|basic)\s+)[\w.~+/=-]+` +
+	`|(\b(?:password|passwd)["']?\s*[=:]\s*["']?)[^\s"',;&]+` +
+	`|(\b(?:secret|token|api[_-]?key)(?:["']?\s*=\s*["']?|["']?\s*:\s*["']|["']?:))[^\s"',;&]+`)
 
 // clean makes a text that every database can store in limit bytes: valid UTF-8 without NUL, cut at a rune's edge, secrets
 // masked. Writing an outcome must never fail because of what a destination said.
@@ -25,7 +28,7 @@ func clean(text string, limit int) string {
 	}
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 	if strings.ContainsAny(text, ":= ") { // else it can hold none, and most results are as short as partition@offset
-		text = secrets.ReplaceAllString(text, "${1}${3}${4}***${2}")
+		text = secrets.ReplaceAllString(text, "${1}${3}${4}${5}***${2}")
 	}
 	if len(text) <= limit {
 		return text
