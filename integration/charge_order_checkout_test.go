@@ -20,16 +20,16 @@ const chargeOrder = "samples/charge-order"
 // checkout is the sample charge-order: its shop and its payment provider, as they are, and relays between the two.
 type checkout struct {
 	*database
-	shop, provider string // their addresses
-	config         string // the sample's own, that leads to them
-	env, corrector []string // of a relay, and of a person
+	shop, provider string     // their addresses
+	config         string     // the sample's own, that leads to them
+	env, corrector []string   // of a relay, and of a person
 	relays         []*process // all that were started
 }
 
 // newCheckout starts shop and provider. Each part has the rights of its role, and no other.
 func newCheckout(t *testing.T, e engine, provider ...string) *checkout {
 	t.Helper()
-	driver := map[string]string{"postgres": "psycopg2", "mysql": "pymysql"}[e.driver]
+	driver := map[string]string{"postgres": "psycopg2", "mysql": "pymysql, cryptography"}[e.driver]
 	python := pythonWith(t, driver)
 	s := &checkout{database: e.withRoles(t)}
 	schema, err := os.ReadFile(filepath.Join(chargeOrder, "schema.sql"))
@@ -62,15 +62,15 @@ func newCheckout(t *testing.T, e engine, provider ...string) *checkout {
 	return s
 }
 
-// pythonWith is an interpreter that has a module.
-func pythonWith(t *testing.T, module string) string {
+// pythonWith is an interpreter that has these modules.
+func pythonWith(t *testing.T, modules string) string {
 	t.Helper()
 	for _, python := range []string{"python3", "/usr/bin/python3"} {
-		if exec.CommandContext(t.Context(), python, "-c", "import "+module).Run() == nil {
+		if exec.CommandContext(t.Context(), python, "-c", "import "+modules).Run() == nil {
 			return python
 		}
 	}
-	missing := fmt.Sprintf("no python3 has %s; on Debian apt-get install python3-%[1]s", module)
+	missing := "no python3 can import " + modules + ": scripts/languages installs them"
 	if os.Getenv("CI") == "true" {
 		t.Fatal(missing)
 	}
