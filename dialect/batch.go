@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/outboxd/outboxd/relay"
 )
@@ -17,13 +18,15 @@ type Batch []Settling
 type Settling struct {
 	relay.Row
 	Settlement relay.Settlement
+
+	called time.Time // the moment at which Since holds
 }
 
 // NewBatch sorts settlements by what the engine locks rows by: the id, or seq.
 func NewBatch[K cmp.Ordered](settlements []relay.Settlement, key func(relay.Row) K) (Batch, error) {
-	b := make(Batch, len(settlements))
+	b, now := make(Batch, len(settlements)), time.Now()
 	for i, s := range settlements {
-		b[i] = Settling{s.Row(), s}
+		b[i] = Settling{s.Row(), s, now}
 	}
 	slices.SortFunc(b, func(x, y Settling) int { return cmp.Compare(key(x.Row), key(y.Row)) })
 	for i := 1; i < len(b); i++ {
@@ -70,18 +73,14 @@ func ascii(text string) string {
 }
 
 // Column gives one value of each row as an argument.
-func Column[T any](b Batch, value func(relay.Row) T) []T {
+func Column[T any](b Batch, value func(Settling) T) []T {
 	values := make([]T, len(b))
 	for i := range b {
-		values[i] = value(b[i].Row)
+		values[i] = value(b[i])
 	}
 	return values
 }
 
-// TookMicros is how long a send took, in microseconds; -1 where nothing went out.
-func TookMicros(r relay.Row) int64 {
-	if !r.Went {
-		return -1
-	}
-	return max(0, r.Took.Microseconds())
-}
+// SinceMicros is how long ago the send began, in microseconds. It grows while the batch waits for locks, or for another part
+// of it: ask for it just before the statement that takes it off the database's now.
+func (s Settling) SinceMicros() int64 { return (s.Since + time.Since(s.called)).Microseconds() }

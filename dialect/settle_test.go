@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/outboxd/outboxd/relay"
 )
@@ -141,4 +143,20 @@ func TestBatch(t *testing.T) {
 	if done, told, rest := mixed.Split(); len(done) != 1 || done[0].ID != "9" || len(told) != 1 || told[0].ID != "6" || len(rest) != 2 {
 		t.Errorf("split into %v, %v and %v", done, told, rest)
 	}
+}
+
+// TestSinceGrows: a batch that waits for a lock, or for another one, knows all the same when its sends began.
+func TestSinceGrows(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		sent := relay.Decide(relay.Try{Outcome: relay.Unknown("timeout", ""), Took: time.Second})
+		b, err := NewBatch([]relay.Settlement{sent.Since(time.Minute)}, func(r relay.Row) int64 { return r.Seq })
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(5 * time.Second)
+		if got := b.Plain()[0].SinceMicros(); got != 65_000_000 {
+			t.Errorf("the send began %d µs ago, want 65 s", got)
+		}
+	})
 }

@@ -93,8 +93,8 @@ func (s Settlement) telling(e Emit) Settlement {
 	return s
 }
 
-// since tells how long ago the send began, now that it is to be written.
-func (s Settlement) since(d time.Duration) Settlement {
+// Since is the settlement with how long ago its send began, now that it is to be written; of a send alone.
+func (s Settlement) Since(d time.Duration) Settlement {
 	if s.row.Went {
 		s.row.Since = max(d, s.row.Took)
 	}

@@ -39,7 +39,7 @@ WHERE o.lease_id = s.lease_id AND o.state = 'in_flight'`
 const sqlRecord = `
 INSERT INTO /*schema.*/outbox_attempt
   (message_id, life, attempt, relay, started_at, duration, outcome, status, error_class, error, answer)
-SELECT o.id, o.replays, o.attempts, ?, UTC_TIMESTAMP(6) - INTERVAL s.took_us MICROSECOND, s.took_us, s.outcome,
+SELECT o.id, o.replays, o.attempts, ?, UTC_TIMESTAMP(6) - INTERVAL s.since_us MICROSECOND, s.took_us, s.outcome,
   s.status, s.error_class, s.error, s.answer
 FROM ` + sqlSettlements + ` s
 STRAIGHT_JOIN /*schema.*/outbox o FORCE INDEX (PRIMARY) ON o.seq = s.seq
@@ -66,7 +66,8 @@ const sqlSettlements = `JSON_TABLE(?, '$[*]' COLUMNS (
   unknown_us bigint PATH '$[7]', reason varchar(16) CHARACTER SET ascii PATH '$[8]',
   error_class varchar(32) CHARACTER SET utf8mb4 PATH '$[9]', error text CHARACTER SET utf8mb4 PATH '$[10]',
   result varchar(255) CHARACTER SET utf8mb4 PATH '$[11]', outcome varchar(16) CHARACTER SET ascii PATH '$[12]',
-  answer text CHARACTER SET utf8mb4 PATH '$[13]', took_us bigint PATH '$[14]', status int PATH '$[15]'))`
+  answer text CHARACTER SET utf8mb4 PATH '$[13]', took_us bigint PATH '$[14]', status int PATH '$[15]',
+  since_us bigint PATH '$[16]'))`
 
 // Locks, of messages in flight under their lease, those that nobody else holds. The list stands in a query of its own, with
 // a LIMIT that keeps it apart, since MySQL refuses a locking clause that spans a JSON_TABLE. Argument: pairs of seq and
@@ -141,7 +142,7 @@ func (w writer) Fates(ctx context.Context, b dialect.Batch) (map[string]dialect.
 		err := rows.Scan(&id, &f.Lease, &f.InFlight)
 		fates[id] = f
 		return err
-	}, list[int64](dialect.Column(b, func(r relay.Row) int64 { return r.Seq })).String())
+	}, list[int64](dialect.Column(b, func(r dialect.Settling) int64 { return r.Seq })).String())
 	return fates, err
 }
 
@@ -172,7 +173,7 @@ func lock(ctx context.Context, tx session, pairs list[[2]int64]) (map[int64]stri
 }
 
 func pairs(b dialect.Batch) list[[2]int64] {
-	return dialect.Column(b, func(r relay.Row) [2]int64 { return [2]int64{r.Seq, int64(r.Lease)} })
+	return dialect.Column(b, func(r dialect.Settling) [2]int64 { return [2]int64{r.Seq, int64(r.Lease)} })
 }
 
 func those(b dialect.Batch, locked map[int64]string) dialect.Batch {

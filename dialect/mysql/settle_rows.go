@@ -17,16 +17,16 @@ func padded(result string) string {
 
 // doneRows are those of sqlSettleDone.
 func doneRows(b dialect.Batch) string {
-	rows := dialect.Column(b, func(r relay.Row) [3]any { return [3]any{r.Seq, int64(r.Lease), padded(r.Result)} })
+	rows := dialect.Column(b, func(r dialect.Settling) [3]any { return [3]any{r.Seq, int64(r.Lease), padded(r.Result)} })
 	return list[[3]any](rows).String()
 }
 
 // settleRows are those of sqlSettlements.
 func settleRows(b dialect.Batch) string {
-	return list[[16]any](dialect.Column(b, settleRow)).String()
+	return list[[17]any](dialect.Column(b, settleRow)).String()
 }
 
-func settleRow(r relay.Row) [16]any {
+func settleRow(r dialect.Settling) [17]any {
 	charged, kept, added := 0, 0, 0
 	if r.Charge {
 		charged = 1
@@ -40,17 +40,18 @@ func settleRow(r relay.Row) [16]any {
 	}
 	var unknown, took, status any
 	if r.MarkUnknown {
-		unknown = dialect.TookMicros(r)
+		unknown = r.SinceMicros()
 	}
 	if r.Recorded() {
-		took = dialect.TookMicros(r)
+		took = r.Took.Microseconds()
 	}
 	if r.Status != 0 {
 		status = r.Status
 	}
-	return [16]any{
+	return [17]any{
 		r.Seq, int64(r.Lease), r.State, r.Delay.Microseconds(), charged, kept, added, unknown, orNull(string(r.Reason)),
 		orNull(r.ErrorClass), orNull(r.LastError), padded(r.Result), r.What, orNull(r.Answer), took, status,
+		r.SinceMicros(),
 	}
 }
 

@@ -39,8 +39,9 @@ const sqlDone = `
 
 // All that is more than a done with a short answer. $1 ids, $2 leases, $3 relay, $4 outcomes, $5 states, $6 delays,
 // $7 charged 0 or 1, $8 lapses: 0 to zero, 1 keep, 2 add one, $9 unknown_since 0 or 1, $10 reasons, $11 error classes,
-// $12 errors, $13 results, $14 answers, $15 since the send began, -1 where no attempt is to be recorded, $16 statuses.
-// Durations are microseconds, texts are empty and statuses 0 where there are none.
+// $12 errors, $13 results, $14 answers, $15 how long the send took, -1 where no attempt is to be recorded, $16 since it
+// began, $17 statuses. Durations are microseconds, texts are empty and statuses 0 where there are none. When a send began is
+// counted from now(), which stands still while the statement waits for a lock.
 const sqlSettle = `
 WITH u AS (
   UPDATE /*schema.*/outbox o SET` + sqlSettled + `
@@ -51,12 +52,12 @@ const sqlSettleAgain = sqlSettleUnlocked + sqlWritten + sqlRecorded + `)
 SELECT id FROM u`
 
 // Of messages of which the application is told: the message that tells is made of what the UPDATE wrote, and of nothing
-// else. $17 its types, $18 its aggregatetypes.
+// else. $18 its types, $19 its aggregatetypes.
 const sqlSettleTold = sqlSettleUnlocked + sqlWritten + `,
     o.type, o.aggregateid, o.traceparent, o.state, o.reason, o.result, o.done_at, o.failed_at` + sqlRecorded + `),
 t AS (
   INSERT INTO /*schema.*/outbox (aggregatetype, aggregateid, type, payload, traceparent)
-  SELECT nullif(($18::text[])[i], ''), aggregateid, ($17::text[])[i], ` + sqlTelling + `, traceparent FROM u)
+  SELECT nullif(($19::text[])[i], ''), aggregateid, ($18::text[])[i], ` + sqlTelling + `, traceparent FROM u)
 SELECT id FROM u`
 
 // The payload that tells of a message that is final.
@@ -76,7 +77,7 @@ const sqlSettled = `
       least(o.attempts + ($7::bigint[])[i], 2147483647),
       CASE ($8::bigint[])[i] WHEN 0 THEN 0 ELSE least(o.lapses + ($8::bigint[])[i] - 1, 2147483647) END,
       CASE ($9::int[])[i] WHEN 0 THEN o.unknown_since
-        ELSE coalesce(o.unknown_since, clock_timestamp() - ($15::bigint[])[i] * interval '1 microsecond') END,
+        ELSE coalesce(o.unknown_since, now() - ($16::bigint[])[i] * interval '1 microsecond') END,
       nullif(($10::text[])[i], ''),
       coalesce(nullif(($11::text[])[i], ''), o.error_class), coalesce(nullif(($12::text[])[i], ''), o.last_error),
       CASE WHEN s = 'done' THEN nullif(($13::text[])[i], '') ELSE o.result END,
@@ -91,9 +92,10 @@ const sqlRecorded = `),
 a AS (
   INSERT INTO /*schema.*/outbox_attempt
     (message_id, life, attempt, relay, started_at, duration, outcome, status, error_class, error, answer)
-  SELECT id, replays, attempts, $3::text, clock_timestamp() - took, took, ($4::text[])[i], nullif(($16::int[])[i], 0),
+  SELECT id, replays, attempts, $3::text, now() - ($16::bigint[])[i] * interval '1 microsecond',
+    ($15::bigint[])[i] * interval '1 microsecond', ($4::text[])[i], nullif(($17::int[])[i], 0),
     nullif(($11::text[])[i], ''), nullif(($12::text[])[i], ''), nullif(($14::text[])[i], '')
-  FROM u, LATERAL (SELECT ($15::bigint[])[i] * interval '1 microsecond') AS since(took) WHERE ($15::bigint[])[i] >= 0`
+  FROM u WHERE ($15::bigint[])[i] >= 0`
 
 // Settle implements relay.Store. The settlements of done messages, of those that the application is told of and of all
 // others are transactions of their own, so an error may leave some of them written; asked for again, what is written is

@@ -24,11 +24,11 @@ UPDATE outbox SET
 WHERE seq = ?1 AND lease_id = ?2 AND state = 'in_flight'`
 
 // What goes into outbox_attempt, written just before the message itself, under the same guard. ?1 seq, ?2 lease, ?3 relay,
-// ?4 charged 0 or 1, ?5 since the send began, in microseconds, ?6 outcome, ?7 error class, ?8 error, ?9 answer,
-// ?10 status.
+// ?4 charged 0 or 1, ?5 how long the send took and ?11 since it began, in microseconds, ?6 outcome, ?7 error class, ?8 error,
+// ?9 answer, ?10 status.
 const sqlRecord = `
 INSERT INTO outbox_attempt (message_id, life, attempt, relay, started_at, duration, outcome, status, error_class, error, answer)
-SELECT id, replays, attempts + ?4, ?3, ` + sqlNow + ` - ?5, ?5, ?6, nullif(?10, 0), ?7, ?8, ?9
+SELECT id, replays, attempts + ?4, ?3, ` + sqlNow + ` - ?11, ?5, ?6, nullif(?10, 0), ?7, ?8, ?9
 FROM outbox WHERE seq = ?1 AND lease_id = ?2 AND state = 'in_flight'`
 
 // The message that tells of one that sqlSettle just wrote. ?1 seq, ?2 type, ?3 aggregatetype or NULL.
@@ -42,11 +42,11 @@ const sqlTelling = `json_object('id', id, 'type', type, 'state', state, 'reason'
     || printf('.%06dZ', coalesce(done_at, failed_at) % 1000000))`
 
 // settleArguments are those of sqlSettle.
-func settleArguments(r relay.Row) []any {
+func settleArguments(r dialect.Settling) []any {
 	kept, added := lapses(r.Lapses)
 	var unknown any
 	if r.MarkUnknown {
-		unknown = max(0, dialect.TookMicros(r))
+		unknown = r.SinceMicros()
 	}
 	return []any{
 		r.Seq, int64(r.Lease), string(r.State), r.Delay.Microseconds(), r.Charge, kept, added, unknown,
@@ -55,10 +55,10 @@ func settleArguments(r relay.Row) []any {
 }
 
 // recordArguments are those of sqlRecord.
-func recordArguments(r relay.Row, relayName string) []any {
+func recordArguments(r dialect.Settling, relayName string) []any {
 	return []any{
-		r.Seq, int64(r.Lease), relayName, r.Charge, dialect.TookMicros(r), string(r.What),
-		orNull(r.ErrorClass), orNull(r.LastError), orNull(r.Answer), r.Status,
+		r.Seq, int64(r.Lease), relayName, r.Charge, r.Took.Microseconds(), string(r.What),
+		orNull(r.ErrorClass), orNull(r.LastError), orNull(r.Answer), r.Status, r.SinceMicros(),
 	}
 }
 
@@ -115,11 +115,11 @@ type statements struct{ record, settle, tell *sqlx.Stmt }
 func (s statements) write(ctx context.Context, b dialect.Batch, relayName string) (written int64, err error) {
 	for _, r := range b {
 		if r.Recorded() {
-			if _, err := s.record.ExecContext(ctx, recordArguments(r.Row, relayName)...); err != nil {
+			if _, err := s.record.ExecContext(ctx, recordArguments(r, relayName)...); err != nil {
 				return 0, err
 			}
 		}
-		n, err := affected(s.settle.ExecContext(ctx, settleArguments(r.Row)...))
+		n, err := affected(s.settle.ExecContext(ctx, settleArguments(r)...))
 		if err != nil {
 			return 0, err
 		}

@@ -49,7 +49,7 @@ func (m *message) settle(r relay.Row, now time.Time) {
 	case relay.LapsesKeep:
 	}
 	if r.MarkUnknown && m.UnknownSince.IsZero() {
-		m.UnknownSince = now.Add(-r.Took)
+		m.UnknownSince = now.Add(-r.Since)
 	}
 	m.ErrorClass = cmp.Or(r.ErrorClass, m.ErrorClass)
 	m.LastError = cmp.Or(r.LastError, m.LastError)
@@ -73,7 +73,7 @@ func (t *Table) record(m *message, r relay.Row, relayName string, now time.Time)
 		return
 	}
 	t.attempts[m.ID] = append(t.attempts[m.ID], Attempt{
-		Life: m.Replays, Attempt: m.Attempts, Relay: relayName, StartedAt: now.Add(-r.Took), Duration: r.Took,
+		Life: m.Replays, Attempt: m.Attempts, Relay: relayName, StartedAt: now.Add(-r.Since), Duration: r.Took,
 		Outcome: r.What, Status: r.Status, ErrorClass: r.ErrorClass, Error: r.LastError, Answer: r.Answer,
 	})
 }

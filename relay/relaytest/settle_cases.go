@@ -3,6 +3,7 @@ package relaytest
 import (
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/outboxd/outboxd/relay"
 )
@@ -19,6 +20,7 @@ func settleCases() []storeCase {
 		{"leaves a locked row for later, and writes the others", settleLocked},
 		{"of a locked row under a lost lease is lost", settleLockedLost},
 		{"of several locked rows in a large batch", settleManyLocked},
+		{"of a row locked meanwhile knows when the send began", settleLockedSince},
 		{"writes a batch of a thousand of every kind", settleThousand},
 		{"of nothing does nothing", settleNothing},
 		{"leaves lease rows as they are", settleLeaseRows},
@@ -141,6 +143,33 @@ func settleLockedLost(s *suite) {
 	unlock := s.Lock(old.ID)
 	s.unsettled(s.a, []relay.Settlement{done(old)}, map[string]relay.Why{old.ID: relay.Lost})
 	unlock()
+}
+
+// settleLockedSince writes as the engine does, again and again: a wait for the lock, in the statement or between two of them,
+// is no time of the send.
+func settleLockedSince(s *suite) {
+	c := s.claimed(Seed{})
+	before, began := s.row(c.ID).Now, time.Now().Add(-since)
+	unlock, written := s.Lock(c.ID), make(chan error)
+	go func() {
+		settlement := decide(relay.Unknown("timeout", "no answer"), nil)(c)
+		for {
+			left, err := s.a.Settle(s.Context(), []relay.Settlement{settlement.Since(time.Since(began))})
+			if err != nil || len(left) == 0 {
+				written <- err
+				return
+			}
+			<-time.After(10 * time.Millisecond)
+		}
+	}()
+	locked := before
+	for locked.Sub(before) < time.Second {
+		locked = s.row(c.ID).Now
+	}
+	unlock()
+	s.must("Settle", <-written)
+	s.began("unknown_since", s.row(c.ID).UnknownSince, before, locked)
+	s.began("started_at", s.Attempts(c.ID)[0].StartedAt, before, locked)
 }
 
 func settleManyLocked(s *suite) {

@@ -6,7 +6,7 @@ WITH u AS (
       least(o.attempts + ($7::bigint[])[i], 2147483647),
       CASE ($8::bigint[])[i] WHEN 0 THEN 0 ELSE least(o.lapses + ($8::bigint[])[i] - 1, 2147483647) END,
       CASE ($9::int[])[i] WHEN 0 THEN o.unknown_since
-        ELSE coalesce(o.unknown_since, clock_timestamp() - ($15::bigint[])[i] * interval '1 microsecond') END,
+        ELSE coalesce(o.unknown_since, now() - ($16::bigint[])[i] * interval '1 microsecond') END,
       nullif(($10::text[])[i], ''),
       coalesce(nullif(($11::text[])[i], ''), o.error_class), coalesce(nullif(($12::text[])[i], ''), o.last_error),
       CASE WHEN s = 'done' THEN nullif(($13::text[])[i], '') ELSE o.result END,
@@ -19,7 +19,8 @@ WITH u AS (
 a AS (
   INSERT INTO /*schema.*/outbox_attempt
     (message_id, life, attempt, relay, started_at, duration, outcome, status, error_class, error, answer)
-  SELECT id, replays, attempts, $3::text, clock_timestamp() - took, took, ($4::text[])[i], nullif(($16::int[])[i], 0),
+  SELECT id, replays, attempts, $3::text, now() - ($16::bigint[])[i] * interval '1 microsecond',
+    ($15::bigint[])[i] * interval '1 microsecond', ($4::text[])[i], nullif(($17::int[])[i], 0),
     nullif(($11::text[])[i], ''), nullif(($12::text[])[i], ''), nullif(($14::text[])[i], '')
-  FROM u, LATERAL (SELECT ($15::bigint[])[i] * interval '1 microsecond') AS since(took) WHERE ($15::bigint[])[i] >= 0)
+  FROM u WHERE ($15::bigint[])[i] >= 0)
 SELECT id FROM u;

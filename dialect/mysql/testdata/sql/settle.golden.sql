@@ -4,7 +4,8 @@ UPDATE JSON_TABLE(?, '$[*]' COLUMNS (
   unknown_us bigint PATH '$[7]', reason varchar(16) CHARACTER SET ascii PATH '$[8]',
   error_class varchar(32) CHARACTER SET utf8mb4 PATH '$[9]', error text CHARACTER SET utf8mb4 PATH '$[10]',
   result varchar(255) CHARACTER SET utf8mb4 PATH '$[11]', outcome varchar(16) CHARACTER SET ascii PATH '$[12]',
-  answer text CHARACTER SET utf8mb4 PATH '$[13]', took_us bigint PATH '$[14]', status int PATH '$[15]')) s
+  answer text CHARACTER SET utf8mb4 PATH '$[13]', took_us bigint PATH '$[14]', status int PATH '$[15]',
+  since_us bigint PATH '$[16]')) s
 STRAIGHT_JOIN /*schema.*/outbox o FORCE INDEX (PRIMARY) ON o.seq = s.seq
 SET o.state = s.state,
   o.due_at = IF(s.state = 'pending', UTC_TIMESTAMP(6) + INTERVAL s.delay_us MICROSECOND, TIMESTAMP'9999-12-31 00:00:00'),
