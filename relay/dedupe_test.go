@@ -188,3 +188,42 @@ func TestUnrouted(t *testing.T) {
 		w.until(time.Minute, "three messages without a route", func() bool { return r.Snapshot().Unrouted == 3 })
 	})
 }
+
+// TestWindow_Late: the time for which a key is remembered begins with the send, not when its outcome could be written.
+func TestWindow_Late(t *testing.T) {
+	for name, late := range map[string]func(w *world, db *crashable, id string) (end func()){
+		"the database is away": func(_ *world, db *crashable, _ string) func() {
+			db.set(killed)
+			return func() { db.set(nil) }
+		},
+		"the row is locked": func(w *world, _ *crashable, id string) func() { return w.table.Lock(id) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				ids := w.insert(1, "x")
+				ends := make(chan func(), 1)
+				cfg := w.config("a", nil)
+				db := newCrashable(cfg.Database)
+				var once sync.Once
+				sink := &recorder{answer: func(context.Context, *relay.Message) relay.Outcome {
+					o := relay.Done("")
+					once.Do(func() {
+						ends <- late(w, db, ids[0])
+						o = relay.Unknown("timeout", "no answer")
+					})
+					return o
+				}}
+				cfg.Database, cfg.Lease, cfg.Destinations[0].Sink = db, 2*time.Minute, sink
+				cfg.Destinations[0].Dedupe.Window = 10 * time.Second
+				w.start(cfg)
+				w.until(time.Minute, "it is sent", func() bool { return sink.all() == 1 })
+				time.Sleep(time.Minute)
+				(<-ends)()
+				w.untilAll(time.Minute, ids, relay.Failed)
+				if row := w.table.Row(ids[0]); sink.all() != 1 || row.Reason != relay.Unknowable {
+					t.Errorf("%d sends, %+v", sink.all(), row)
+				}
+			})
+		})
+	}
+}
