@@ -65,7 +65,7 @@ type oauth2Config struct {
 	ClientSecretFile string            `yaml:"client_secret_file,omitempty"`
 	ClientSecretEnv  string            `yaml:"client_secret_env,omitempty"`
 	Scopes           []string          `yaml:"scopes,omitempty"`
-	Params           map[string]string `yaml:"params,omitempty"`
+	Params           map[string]Secret `yaml:"params,omitempty"`
 	InBody           bool              `yaml:"in_body,omitempty"` // id and secret in the body, not as Basic
 }
 

@@ -58,7 +58,10 @@ func (w *webhookConfig) sink(read func(secretSource) webhook.Source) webhook.Con
 	if o := w.OAuth2; o != nil {
 		c.OAuth2 = &webhook.OAuth2{
 			TokenURL: o.TokenURL, ClientID: o.ClientID, ClientSecret: read(secrets["oauth2.client_secret"]),
-			Scopes: o.Scopes, Params: o.Params, InBody: o.InBody,
+			Scopes: o.Scopes, Params: map[string]string{}, InBody: o.InBody,
+		}
+		for name, value := range o.Params {
+			c.OAuth2.Params[name] = value.Reveal()
 		}
 	}
 	if t := w.TLS; t != nil {

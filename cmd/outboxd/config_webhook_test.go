@@ -242,7 +242,7 @@ func TestWebhook_Shown(t *testing.T) {
 		t.Fatal(stderr)
 	}
 	after, _ := loadText(t, shown) // masks are no signing secrets
-	if after.config.hash() != before.config.hash() || strings.Contains(shown, "acme") || strings.Contains(shown, "whsec_") {
+	if after.config.hash() != before.config.hash() || strings.Contains(shown, "acme") || strings.Contains(shown, "whsec_") || strings.Contains(shown, "audience: payments") {
 		t.Errorf("%s shows\n%s", file, shown)
 	}
 	_, resolved, _ := cli(t, environment("OUTBOXD_CONFIG="+file), "config", "show", "--resolved", "-o", "jsonl")
@@ -250,6 +250,7 @@ func TestWebhook_Shown(t *testing.T) {
 		`{"key":"destinations.billing.webhook.outcomes.418","value":"{retry: 5}","origin":"` + file + `:`,
 		`{"key":"destinations.billing.webhook.outcomes.5xx","value":"unknown","origin":"` + file + `:`,
 		`{"key":"destinations.billing.webhook.headers.X-Tenant","value":"<secret>","origin":"` + file + `:`,
+		`{"key":"destinations.payments.webhook.oauth2.params.audience","value":"<secret>","origin":"` + file + `:`,
 		`{"key":"destinations.billing.webhook.secrets[1]","value":"<secret>","origin":"` + file + `:`,
 		`{"key":"destinations.billing.rate","value":"600/m","origin":"` + file + `:`,
 		`{"key":"routes[2].emit","value":"charge_result","origin":"` + file + `:`,

@@ -24,27 +24,38 @@ func problemsOf(s dialect.Status, routes []routeConfig) []string {
 		list = append(list, noRelay(s.Relays))
 	}
 	list = append(list, disagreements(alive)...)
-	open := map[string]bool{}
+	open := map[string]bool{} // by destination/routing key; no destination is any of them, no key all of its keys
 	for _, b := range s.Breakers {
 		if _, there := alive[b.Relay]; there && (b.State == "open" || b.State == "throttled") {
 			destination, key, _ := strings.Cut(b.Name, "/")
-			open[key] = true
+			open["/"+key], open[destination+"/"+key] = true, true
 			list = append(list, held(b, destination, key))
 		}
 	}
-	paused := map[string]bool{}
+	paused := map[string]bool{} // by target, such as destination:billing; without a name any of its kind
 	for _, p := range s.Pauses {
 		kind, key, _ := strings.Cut(p.Target, ":")
-		paused[kind], paused[kind+":"+key] = true, true
+		paused[kind+":"], paused[kind+":"+key] = true, true
 		list = append(list, pausedBy(p))
 	}
 	for _, w := range s.Waiting {
-		explained := open[""] || open[w.RoutingKey] || paused["everything"] || paused["destination"] || paused["routing_key:"+w.RoutingKey]
+		to := destinationOf(routes, w.RoutingKey)
+		explained := open[to+"/"] || open[to+"/"+w.RoutingKey] ||
+			paused["everything:"] || paused["destination:"+to] || paused["routing_key:"+w.RoutingKey]
 		if words := stuck(w, routes, len(alive) > 0 && !explained); words != "" {
 			list = append(list, words)
 		}
 	}
 	return append(list, unresolved(s.Failed)...)
+}
+
+// destinationOf is where a routing key's messages go, "" where nobody knows that here.
+func destinationOf(routes []routeConfig, key string) string {
+	i := slices.IndexFunc(routes, func(r routeConfig) bool { return matches(r.Match, key) })
+	if i < 0 {
+		return ""
+	}
+	return routes[i].To
 }
 
 // aliveOf returns the relays that were seen lately, by name.
@@ -120,7 +131,7 @@ func stuck(w dialect.Waits, routes []routeConfig, watched bool) string {
 	verb := func(ofOne, ofMany string) string {
 		return messages(w.Messages, w.More) + " of routing key " + w.RoutingKey + " " + either(one, ofOne, ofMany)
 	}
-	unrouted := len(routes) > 0 && !slices.ContainsFunc(routes, func(r routeConfig) bool { return matches(r.Match, w.RoutingKey) })
+	unrouted := len(routes) > 0 && destinationOf(routes, w.RoutingKey) == ""
 	switch {
 	case unrouted && w.Why != dialect.InFlight:
 		return verb("has", "have") + " no route: add one with that match to routes, and restart the relays"

@@ -12,7 +12,22 @@ func TestProblems(t *testing.T) {
 	t.Parallel()
 	age := func(d time.Duration) dialect.Age { return dialect.Age(d) }
 	alive := []dialect.RelayStatus{{Name: "a", Host: "h", ConfigHash: "1", SeenFor: age(time.Second)}}
-	routes := []routeConfig{{Match: "orders"}}
+	routes := []routeConfig{{Match: "orders", To: "out"}, {Match: "mail*", To: "mails"}}
+	due := []dialect.Waits{
+		{RoutingKey: "orders", Why: dialect.Due, Messages: 9, Oldest: age(time.Hour)}, {RoutingKey: "mail.a", Why: dialect.Due, Messages: 1, Oldest: age(time.Hour)},
+	}
+	const (
+		ordersDue = "9 messages of routing key orders are due, the oldest for 1h0m0s: no relay has a route for them, or the relays are too slow"
+		mailDue   = "1 message of routing key mail.a is due, the oldest for 1h0m0s: no relay has a route for it, or the relays are too slow"
+		outOpen   = "destination out is open at relay a: after 5 failures in a row only a probe goes out now and then"
+		outPaused = "destination:out is paused by bob until outboxd resume"
+	)
+	open := func(name string) []dialect.BreakerStatus {
+		return []dialect.BreakerStatus{{Relay: "a", Name: name, State: "open", Failures: 5}}
+	}
+	pause := func(target string) []dialect.PauseStatus {
+		return []dialect.PauseStatus{{Target: target, Actor: "bob"}}
+	}
 	for name, c := range map[string]struct {
 		status dialect.Status
 		routes []routeConfig
@@ -39,6 +54,38 @@ func TestProblems(t *testing.T) {
 				Breakers: []dialect.BreakerStatus{{Relay: "a", Name: "out", State: "open", Failures: 5, LastError: "refused: no broker"}},
 			},
 			want: []string{"destination out is open at relay a: after 5 failures in a row only a probe goes out now and then; the last: refused: no broker"},
+		},
+		"the destination of some is open": {
+			status: dialect.Status{Relays: alive, Waiting: due, Breakers: open("out")}, routes: routes,
+			want: []string{outOpen, mailDue},
+		},
+		"some destination is open, and nobody knows of routes": {
+			status: dialect.Status{Relays: alive, Waiting: due, Breakers: open("out")},
+			want:   []string{outOpen},
+		},
+		"a routing key is open at its destination": {
+			status: dialect.Status{Relays: alive, Waiting: due, Breakers: open("mails/mail.a")}, routes: routes,
+			want: []string{"routing key mail.a at destination mails is open at relay a: after 5 failures in a row only a probe goes out now and then", ordersDue},
+		},
+		"a routing key is open at a destination that was its own": {
+			status: dialect.Status{Relays: alive, Waiting: due[1:], Breakers: open("out/mail.a")}, routes: routes,
+			want: []string{"routing key mail.a at destination out is open at relay a: after 5 failures in a row only a probe goes out now and then", mailDue},
+		},
+		"the destination of some is paused": {
+			status: dialect.Status{Relays: alive, Waiting: due, Pauses: pause("destination:out")}, routes: routes,
+			want: []string{outPaused, mailDue},
+		},
+		"some destination is paused, and nobody knows of routes": {
+			status: dialect.Status{Relays: alive, Waiting: due, Pauses: pause("destination:out")},
+			want:   []string{outPaused},
+		},
+		"a routing key is paused": {
+			status: dialect.Status{Relays: alive, Waiting: due, Pauses: pause("routing_key:orders")}, routes: routes,
+			want: []string{"routing_key:orders is paused by bob until outboxd resume", mailDue},
+		},
+		"everything is paused": {
+			status: dialect.Status{Relays: alive, Waiting: due, Pauses: pause("everything")}, routes: routes,
+			want: []string{"everything is paused by bob until outboxd resume"},
 		},
 		"one of its routing keys is open": {
 			status: dialect.Status{Relays: alive, Breakers: []dialect.BreakerStatus{{Relay: "a", Name: "out/orders", State: "open", Failures: 7}}},
