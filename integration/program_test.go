@@ -49,7 +49,7 @@ func (p *programs) left(t *testing.T) (pids []string) {
 		t.Fatal(err)
 	}
 	for _, file := range files {
-		env, _ := os.ReadFile(file) // it may have ended meanwhile
+		env, _ := os.ReadFile(file)                                                                            // it may have ended meanwhile
 		if strings.Contains(string(env), "TEST_MARK="+p.mark) && strings.Contains(string(env), "OUTBOX_ID=") { // no relay
 			pids = append(pids, filepath.Base(filepath.Dir(file)))
 		}

@@ -53,7 +53,7 @@ func TestRules(t *testing.T) {
 		3:   {Kind: relay.KindFail, Class: classProgram, Reason: relay.Rejected, Status: 3},
 		10:  {Kind: relay.KindRetry, Class: classProgram, Limit: 5, Status: 10},
 		64:  {Kind: relay.KindDone, Status: 64},
-		77:  {Kind: relay.KindRetry, Class: classProgram, Status: 77},
+		77:  {Kind: relay.KindRetry, Class: classAuth, Status: 77},
 		127: {Kind: relay.KindRetry, Class: classProgram, Status: 127},
 		137: {Kind: relay.KindUnknown, Class: classProgram, Status: 137},
 	} {

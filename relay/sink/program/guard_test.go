@@ -171,6 +171,11 @@ func TestGuardIsAlone(t *testing.T) {
 	s := shell(t, nil, "exit 0")
 	send(t, s)
 	p := guardOf(t, s)
+	const ignored = "SigIgn:\t0000000000004003\n" // SIGHUP, SIGINT and SIGTERM
+	eventually(t, "the guard ignores signals", func() bool {
+		status, err := os.ReadFile("/proc/" + strconv.Itoa(p.Pid) + "/status")
+		return err == nil && strings.Contains(string(status), ignored)
+	})
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
 		if err := p.Signal(sig); err != nil {
 			t.Error(err)

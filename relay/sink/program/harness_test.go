@@ -94,10 +94,18 @@ func within(t testing.TB, d time.Duration) context.Context {
 	return ctx
 }
 
-// send sends one message, with a generous deadline.
+// send sends one message, with a generous deadline that Send has to keep.
 func send(t testing.TB, s *Sink) relay.Outcome {
 	t.Helper()
-	return s.Send(within(t, generous), newMessage("a"))
+	ctx, outcome := within(t, generous), make(chan relay.Outcome, 1)
+	go func() { outcome <- s.Send(ctx, newMessage("a")) }()
+	select {
+	case o := <-outcome:
+		return o
+	case <-time.After(2 * generous):
+		t.Fatal("Send does not return")
+		return relay.Outcome{}
+	}
 }
 
 // wantKind fails the test unless the outcome is of that kind and class, with these words in its error.

@@ -10,6 +10,7 @@ import (
 // The classes of outcomes that this destination reports.
 const (
 	classProgram = "program"
+	classAuth    = "auth" // of a missing permission: its replay is under the old key
 	classTimeout = "timeout"
 	classInvalid = "invalid" // a message that no variable can hold
 	classOther   = "other"   // of an exit code 0 that the configuration takes for something else
@@ -110,9 +111,7 @@ func codeRule(code int) relay.Outcome {
 	case exitUsage, exitData:
 		return relay.Fail(relay.Rejected, classProgram, text)
 	case exitPermission:
-		o := relay.Retry(classProgram, text)
-		o.Limit = permissionLimit
-		return o
+		return relay.Outcome{Kind: relay.KindRetry, Class: classAuth, Err: text, Limit: permissionLimit}
 	case exitNoExec, exitNotFound:
 		return relay.Unsent(classProgram, text)
 	}

@@ -145,6 +145,9 @@ func endTable(t *testing.T) string {
 	for i, e := range ends {
 		all.Go(func() {
 			o := e.sink.Send(e.ctx, e.message)
+			if o.Ours != (o.Kind == relay.KindFail) {
+				t.Errorf("%s: %+v", e.what, o)
+			}
 			rows[i] = fmt.Sprintf("| %s | %s | %s |\n", e.what, o.Kind, code(o.Class))
 			if strings.ContainsAny(o.Err, "\n") || o.Kind != relay.KindDone && o.Err == "" {
 				t.Errorf("%s: %q", e.what, o.Err)

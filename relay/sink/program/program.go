@@ -51,7 +51,9 @@ func New(cfg Config, log *slog.Logger) (*Sink, error) {
 func (s *Sink) Send(ctx context.Context, m *relay.Message) relay.Outcome {
 	env, err := s.cfg.environment(m)
 	if err != nil {
-		return relay.Fail(relay.Rejected, classInvalid, err.Error())
+		o := relay.Fail(relay.Rejected, classInvalid, err.Error())
+		o.Ours = true
+		return o
 	}
 	path, err := s.place.path()
 	if err == nil {

@@ -110,6 +110,19 @@ func TestPayload(t *testing.T) {
 	}
 }
 
+// TestInheritsNothing holds that a program has stdin, stdout and stderr, and no other file, and that no signal is blocked or
+// ignored.
+func TestInheritsNothing(t *testing.T) {
+	t.Parallel()
+	if o := send(t, newSink(t, nil, "ls", "-m", "/proc/self/fd")); o.Result != "0, 1, 2, 3" { // 3 is that folder
+		t.Errorf("%+v", o)
+	}
+	o := send(t, newSink(t, nil, "grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status"))
+	if o.Answer != "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n" {
+		t.Errorf("%+v", o)
+	}
+}
+
 // TestDir holds where a program starts.
 func TestDir(t *testing.T) {
 	t.Parallel()
