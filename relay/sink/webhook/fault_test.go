@@ -120,8 +120,11 @@ func TestSlowHeaders(t *testing.T) {
 // TestSwitchingProtocols holds that a 101, behind which no body ends, is read no further: what follows is no answer.
 func TestSwitchingProtocols(t *testing.T) {
 	t.Parallel()
-	w := newWire(t, reply("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\nanother protocol"))
-	o := newSink(t, w.url(), func(c *Config) { c.Timeout = time.Second }).Send(t.Context(), newMessage("a"))
+	w := newWire(t, func(c net.Conn, nth int) {
+		reply("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\nanother protocol")(c, nth)
+		_ = c.Close()
+	})
+	o := newSink(t, w.url(), nil).Send(t.Context(), newMessage("a"))
 	if wantKind(t, o, relay.KindRetry, classOther, "HTTP 101"); o.Answer != "" {
 		t.Errorf("it kept %q", o.Answer)
 	}
