@@ -32,6 +32,7 @@ func everyByte() string {
 func TestSnippets(t *testing.T) {
 	onServers(t, func(t *testing.T, e engine) {
 		s := newShop(t, e)
+		s.relayTo(t, "shop", s.receiver, shop{webhook: "dedupe: 1h"})
 		stacks := snippetStacks(t)
 		for i, one := range snippetsOf(t, e) {
 			stack, found := stacks[one.Name]
@@ -50,20 +51,25 @@ func TestSnippets(t *testing.T) {
 
 // listedSnippet is what `outboxd snippet` says of one.
 type listedSnippet struct {
-	Name, Dialects string
-	Executed       bool
+	Name, Stack, Dialects string
+	Executed              bool
 }
 
-func snippetsOf(t *testing.T, e engine) (list []listedSnippet) {
+func snippetsOf(t *testing.T, e engine) []listedSnippet {
+	t.Helper()
+	return slices.DeleteFunc(allSnippets(t), func(one listedSnippet) bool { return !strings.Contains(one.Dialects, e.driver) })
+}
+
+func allSnippets(t *testing.T) (list []listedSnippet) {
 	t.Helper()
 	stdout, stderr, code := outboxd(t, nil, "snippet", "--output", "json")
 	if err := json.Unmarshal([]byte(stdout), &list); err != nil || code != 0 {
 		t.Fatalf("outboxd snippet: exit code %d, %v, %s", code, err, stderr)
 	}
-	return slices.DeleteFunc(list, func(one listedSnippet) bool { return !strings.Contains(one.Dialects, e.driver) })
+	return list
 }
 
-// snippetShop is a shop with orders to pay, a role of applications, and a relay that sends its messages to a receiver.
+// snippetShop is a shop with orders to pay, a user with the role of applications, and a receiver of its messages.
 type snippetShop struct {
 	*database
 	app      string // the URL for the application
@@ -86,7 +92,6 @@ func newShop(t *testing.T, e engine) *snippetShop {
 			IF NEW.aggregateid LIKE '%13' THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'refused'; END IF`)
 	}
 	s.greet(t)
-	s.relayTo(t, "shop", s.receiver, shop{webhook: "dedupe: 1h"})
 	return s
 }
 
