@@ -161,7 +161,7 @@ type alerting struct {
 func (a *alerting) Write(p []byte) (int, error) {
 	n, err := a.Conn.Write(p)
 	if a.alerted.Load() {
-		err = errors.Join(err, a.Conn.SetReadDeadline(time.Now()))
+		err = errors.Join(err, a.SetReadDeadline(time.Now()))
 	}
 	return n, err
 }

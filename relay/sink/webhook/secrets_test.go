@@ -125,8 +125,8 @@ func TestLongSecrets(t *testing.T) {
 	for _, times := range []int{10, 1 + maxAnswerBytes/len(secret)} {
 		to := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, strings.Repeat(secret, times)) })
 		o := newSink(t, to, func(c *Config) { c.Bearer = is(secret) }).Send(t.Context(), newMessage("a"))
-		if strings.Trim(o.Result+o.Answer, masked) != "" || // the last mask may be cut
-			o.Result+o.Answer == "" {
+		got := o.Result + o.Answer
+		if got == "" || strings.Trim(got, "<secrt>") != "" { // of the last mask only a part may be there
 			t.Errorf("%d times: %.300q and %.300q", times, o.Result, o.Answer)
 		}
 	}
