@@ -11,6 +11,7 @@ import (
 const (
 	claimAhead = 200 * time.Millisecond // of a rate: what may begin within this is claimed before its time
 	beginWait  = time.Second            // a message whose turn does not come by then is given back: the share has shrunk
+	pauseTakes = 2 * time.Second        // until a pause that is asked for is in force everywhere
 	maxHold    = 5 * time.Minute        // a destination that asks to be left alone is left alone no longer than this
 )
 
@@ -138,8 +139,11 @@ func (d *destination) await(n int) {
 // leaveAlone claims nothing for the destination for as long as it asked. The mutex is held.
 func (d *destination) leaveAlone(now time.Time, o Outcome) {
 	asked := min(o.RetryAfter, maxHold)
+	if o.Pause {
+		asked = pauseTakes
+	}
 	until := now.Add(asked)
-	if !o.Hold || asked <= 0 || until.Before(d.share.heldUntil) {
+	if !o.Hold && !o.Pause || asked <= 0 || until.Before(d.share.heldUntil) {
 		return
 	}
 	if !d.share.held(now) {
