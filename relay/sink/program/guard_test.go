@@ -97,7 +97,14 @@ func TestHeldPrograms(t *testing.T) {
 		t.Errorf("it runs before its word: %q, %v", args, err)
 	}
 	_ = h.gate.Close() // as the kernel does where the relay dies
-	<-h.gone
+	eventually(t, "it ends", func() bool {
+		select {
+		case <-h.gone:
+			return true
+		default:
+			return false
+		}
+	})
 	h.finish()
 	if got := h.cmd.ProcessState.ExitCode(); got != 1 {
 		t.Errorf("exit code %d", got)
