@@ -127,7 +127,7 @@ func (s *settler) write(ctx context.Context, batch []settling) {
 	var kept []Unsettled
 	err := s.r.persist(ctx, "settle", func(ctx context.Context) (err error) {
 		for i, it := range batch {
-			settlements[i] = it.Settlement.Since(time.Since(it.began))
+			settlements[i] = it.Since(time.Since(it.began))
 		}
 		kept, err = s.r.cfg.Database.Settle(ctx, settlements)
 		return err

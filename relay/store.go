@@ -85,7 +85,9 @@ type Lease struct {
 
 // Presence tells others that this relay is alive and how its destinations are.
 type Presence interface {
-	// Beat writes the relay's row in outbox_relay and the states of its breakers in outbox_control, for people to see.
+	// Beat writes the relay's row in outbox_relay, and then, for people to see, the states of its breakers in outbox_control. An
+	// error says that the row was not written. Breakers that could not be, since others hold their rows, are no error: they
+	// are left for the next beat, as are rows of relays that are dead since long.
 	Beat(ctx context.Context, p Beat) error
 	// Peers returns all relays that have told of themselves and did not leave, this one and dead ones among them.
 	Peers(ctx context.Context) ([]Peer, error)

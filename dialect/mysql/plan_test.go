@@ -52,8 +52,10 @@ func sampleArguments() map[string][]any {
 		"suspects":        {orders, 9, orders, 9, orders, 9, 9},
 		"suspects_newest": {orders, 9, orders, 9, orders, 9, 9},
 		"beat":            {"a", "h", "v", "c", "[]"},
-		"beat_breakers":   {"a", `[["kafka","{}"]]`},
-		"forgotten":       {"a", "a"},
+		"breakers":        {"a"},
+		"free_breakers":   {`[["kafka","a"]]`},
+		"show":            {"a", `[["kafka","{}"]]`},
+		"dead":            {"a"},
 		"forget_breaker":  {"kafka", "a", "a"},
 		"forget_relay":    {"a"},
 		"leave":           {"a"},
@@ -101,6 +103,9 @@ func planFaults(name string, plan []planStep) (faults []string) {
 		}
 		if slices.Contains([]string{"o", "outbox"}, step.table) && slices.Contains([]string{"ALL", "index"}, step.access) {
 			faults = append(faults, "a scan of all messages")
+		}
+		if name == "free_breakers" && step.table == "c" && step.access != "eq_ref" {
+			faults = append(faults, "a scan that locks breakers of other relays in passing")
 		}
 		if strings.Contains(step.extra, "filesort") && !strings.HasPrefix(step.table, "<union") {
 			faults = append(faults, "a sort")

@@ -2,7 +2,7 @@ package mysql
 
 import (
 	"context"
-	"encoding/json"
+	"slices"
 
 	"github.com/jmoiron/sqlx"
 
@@ -18,81 +18,111 @@ FROM (SELECT ? AS name, ? AS host, ? AS version, ? AS config_hash, ? AS destinat
 ON DUPLICATE KEY UPDATE host = b.host, version = b.version, config_hash = b.config_hash, destinations = b.destinations,
   seen_at = UTC_TIMESTAMP(6)`
 
+// The breakers of this relay, and those that a relay left that was killed a day ago: relays are named anew at each start
+// unless they are told a name. Argument: relay.
+const sqlBreakers = `
+SELECT name, owner FROM /*schema.*/outbox_control
+WHERE kind = 'breaker' AND (owner = ? OR updated_at < UTC_TIMESTAMP(6) - INTERVAL 1 DAY)`
+
+// Locks those of them that nobody else holds, by their keys: a scan would lock those of other relays in passing. Argument:
+// pairs of name and owner.
+const sqlFreeBreakers = `
+SELECT c.name, c.owner
+FROM (SELECT name, owner FROM JSON_TABLE(?, '$[*]' COLUMNS (
+  name varchar(400) CHARACTER SET utf8mb4 PATH '$[0]', owner varchar(255) CHARACTER SET utf8mb4 PATH '$[1]')) j LIMIT 1000000) s
+STRAIGHT_JOIN /*schema.*/outbox_control c FORCE INDEX (PRIMARY) ON c.kind = 'breaker' AND c.name = s.name AND c.owner = s.owner
+FOR UPDATE SKIP LOCKED`
+
 // Arguments: relay, breakers.
-const sqlBeatBreakers = `
+const sqlShow = `
 INSERT INTO /*schema.*/outbox_control (kind, name, owner, value)
 SELECT 'breaker', b.name, ?, b.value
 FROM JSON_TABLE(?, '$[*]' COLUMNS (
   name varchar(400) CHARACTER SET utf8mb4 PATH '$[0]', value text CHARACTER SET utf8mb4 PATH '$[1]')) b
 ON DUPLICATE KEY UPDATE value = b.value, updated_at = UTC_TIMESTAMP(6)`
 
-// Breakers that this relay has no more, and what a relay left that was killed a day ago: relays are named anew at each
-// start unless they are told a name. Read without locks and then deleted by their keys, since a DELETE that scans would
-// wait for the beats of others. Arguments: relay, relay.
-const sqlForgotten = `
-SELECT TRUE AS breaker, name, owner FROM /*schema.*/outbox_control
-WHERE kind = 'breaker' AND (owner = ? OR updated_at < UTC_TIMESTAMP(6) - INTERVAL 1 DAY)
-UNION ALL
-SELECT FALSE, name, name FROM /*schema.*/outbox_relay WHERE name <> ? AND seen_at < UTC_TIMESTAMP(6) - INTERVAL 1 DAY`
-
 // Arguments: name, owner, relay.
 const sqlForgetBreaker = `
 DELETE FROM /*schema.*/outbox_control
 WHERE kind = 'breaker' AND name = ? AND owner = ? AND (owner = ? OR updated_at < UTC_TIMESTAMP(6) - INTERVAL 1 DAY)`
 
+// Relays that were killed a day ago and that nobody else holds. Argument: relay.
+const sqlDead = `
+SELECT name FROM /*schema.*/outbox_relay
+WHERE name <> ? AND seen_at < UTC_TIMESTAMP(6) - INTERVAL 1 DAY FOR UPDATE SKIP LOCKED`
+
 // Argument: relay.
 const sqlForgetRelay = `
-DELETE FROM /*schema.*/outbox_relay WHERE name = ? AND seen_at < UTC_TIMESTAMP(6) - INTERVAL 1 DAY`
+DELETE FROM /*schema.*/outbox_relay WHERE name = ?`
 
-// Beat implements relay.Presence. One transaction, so that people never see a relay without its breakers.
+// Beat implements relay.Presence.
 func (s *Store) Beat(ctx context.Context, b relay.Beat) error {
-	breakers, shown := make(list[[2]string], len(b.Breakers)), map[string]bool{}
-	for i, state := range b.Breakers {
-		name, value := dialect.BreakerRow(state)
-		text, err := json.Marshal(value)
-		if err != nil {
-			return err
-		}
-		breakers[i] = [2]string{name, string(text)}
-		shown[breakers[i][0]] = true
-	}
-	return s.keep.transaction(ctx, "beat", func(ctx context.Context, tx session) error {
-		_, err := tx.exec(ctx, "beat", s.relay, b.Host, b.Version, b.ConfigHash, list[string](b.Destinations).String())
-		if err != nil {
-			return err
-		}
-		if _, err := tx.exec(ctx, "beat_breakers", s.relay, breakers.String()); err != nil {
-			return err
-		}
-		return s.forget(ctx, tx, shown)
-	})
-}
-
-// forgotten is a row that goes: of a breaker, or of a relay where owner is its own name.
-type forgotten struct {
-	breaker     bool
-	name, owner string
-}
-
-// forget deletes what nobody shows any more.
-func (s *Store) forget(ctx context.Context, tx session, shown map[string]bool) error {
-	var all []forgotten
-	err := tx.query(ctx, "forgotten", func(rows *sqlx.Rows) error {
-		var f forgotten
-		err := rows.Scan(&f.breaker, &f.name, &f.owner)
-		if !f.breaker || f.owner != s.relay || !shown[f.name] {
-			all = append(all, f)
-		}
+	_, err := s.keep.exec(ctx, "beat", s.relay, b.Host, b.Version, b.ConfigHash, list[string](b.Destinations).String())
+	if err != nil {
 		return err
-	}, s.relay, s.relay)
-	for _, f := range all {
-		if err != nil {
-			break
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialect.ShowFor)
+	defer cancel()
+	// Neither is a failed beat: the next one does it.
+	_ = s.keep.transaction(ctx, "show", func(ctx context.Context, tx session) error { return s.show(ctx, tx, b.Breakers) })
+	_ = s.keep.transaction(ctx, "dead", s.bury)
+	return nil
+}
+
+// show writes the breakers and takes away those that are no more, but for rows that others hold: it waits for none.
+func (s *Store) show(ctx context.Context, tx session, breakers []relay.BreakerState) error {
+	known, err := keys(ctx, tx, "breakers", s.relay)
+	if err != nil {
+		return err
+	}
+	free, err := keys(ctx, tx, "free_breakers", known.String())
+	if err != nil {
+		return err
+	}
+	rows, shown := list[[2]string]{}, map[string]bool{}
+	for _, state := range breakers {
+		name, value := dialect.BreakerRow(state)
+		shown[name] = true
+		if key := [2]string{name, s.relay}; slices.Contains(free, key) || !slices.Contains(known, key) {
+			rows = append(rows, [2]string{name, value})
 		}
-		if f.breaker {
-			_, err = tx.exec(ctx, "forget_breaker", f.name, f.owner, s.relay)
-		} else {
-			_, err = tx.exec(ctx, "forget_relay", f.name)
+	}
+	if _, err := tx.exec(ctx, "show", s.relay, rows.String()); err != nil {
+		return err
+	}
+	for _, key := range free {
+		if name, owner := key[0], key[1]; owner != s.relay || !shown[name] {
+			if _, err := tx.exec(ctx, "forget_breaker", name, owner, s.relay); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// keys runs a query for breakers' names and owners.
+func keys(ctx context.Context, tx session, name string, args ...any) (all list[[2]string], err error) {
+	err = tx.query(ctx, name, func(rows *sqlx.Rows) error {
+		var key [2]string
+		err := rows.Scan(&key[0], &key[1])
+		all = append(all, key)
+		return err
+	}, args...)
+	return all, err
+}
+
+// bury takes away relays that are dead.
+func (s *Store) bury(ctx context.Context, tx session) error {
+	var dead []string
+	err := tx.query(ctx, "dead", func(rows *sqlx.Rows) error {
+		var name string
+		err := rows.Scan(&name)
+		dead = append(dead, name)
+		return err
+	}, s.relay)
+	for _, name := range dead {
+		if err == nil {
+			_, err = tx.exec(ctx, "forget_relay", name)
 		}
 	}
 	return err

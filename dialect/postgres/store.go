@@ -50,6 +50,7 @@ func sqlQueries() map[string]string {
 		"waiting":           sqlWaiting,
 		"waiting_newest":    sqlWaitingNewest,
 		"beat":              sqlBeat,
+		"show":              sqlShow,
 		"leave":             sqlLeave,
 	}
 }

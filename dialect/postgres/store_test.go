@@ -215,19 +215,29 @@ func TestBeatShowsBreakers(t *testing.T) {
 	t.Parallel()
 	b := newServer(t, false).backend(t)
 	p, other := b.postgres("a"), b.postgres("b")
+	var again func()
 	beat := func(p *Store, breakers ...relay.BreakerState) {
 		t.Helper()
-		if err := p.Beat(t.Context(), relay.Beat{Host: "h", Version: "v", ConfigHash: "c", Breakers: breakers}); err != nil {
-			t.Fatalf("Beat: %v", err)
+		again = func() {
+			if err := p.Beat(t.Context(), relay.Beat{Host: "h", Version: "v", ConfigHash: "c", Breakers: breakers}); err != nil {
+				t.Fatalf("Beat: %v", err)
+			}
 		}
+		again()
 	}
+	// On a busy machine only one of the next beats may show them.
 	seen := func(want ...string) {
 		t.Helper()
 		var got []string
-		b.read(&got, "SELECT owner || ' ' || name || ' ' || value FROM outbox_control WHERE kind = 'breaker' ORDER BY 1")
-		if !slices.Equal(got, want) {
-			t.Errorf("outbox_control has %q, want %q", got, want)
+		for range 20 {
+			got = nil
+			b.read(&got, "SELECT owner || ' ' || name || ' ' || value FROM outbox_control WHERE kind = 'breaker' ORDER BY 1")
+			if slices.Equal(got, want) {
+				return
+			}
+			again()
 		}
+		t.Fatalf("outbox_control has %q, want %q", got, want)
 	}
 	beat(other, relay.BreakerState{Destination: "kafka", State: "ok"})
 	beat(p, relay.BreakerState{Destination: "kafka", RoutingKey: "orders", State: "open", Failures: 5, LastError: `timeout: "no" answer`},
@@ -243,10 +253,16 @@ func TestBeatShowsBreakers(t *testing.T) {
 	if err := p.Leave(t.Context()); err != nil {
 		t.Fatalf("Leave: %v", err)
 	}
+	again = func() {}
 	seen(`b kafka {"state":"ok","width":0,"failures":0,"last_error":""}`)
 
 	b.exec(t, "UPDATE outbox_relay SET seen_at = now() - interval '25 hours' WHERE name = 'b'")
 	b.exec(t, "UPDATE outbox_control SET updated_at = now() - interval '25 hours' WHERE owner = 'b'")
+	unlockRelay, unlockBreakers := b.LockRelay("b"), b.LockBreakers("b")
+	beat(p, relay.BreakerState{Destination: "kafka", State: "open"})
+	seen(`a kafka {"state":"open","width":0,"failures":0,"last_error":""}`, `b kafka {"state":"ok","width":0,"failures":0,"last_error":""}`)
+	unlockRelay()
+	unlockBreakers()
 	beat(p, relay.BreakerState{Destination: "kafka", State: "ok"})
 	seen(`a kafka {"state":"ok","width":0,"failures":0,"last_error":""}`)
 	if relays := b.Relays(); !slices.Equal(relays, []string{"a"}) {

@@ -98,6 +98,10 @@ func (b backend) Lock(string) (unlock func()) {
 	return nil
 }
 
+func (b backend) LockRelay(relay string) (unlock func()) { return b.Lock(relay) }
+
+func (b backend) LockBreakers(relay string) (unlock func()) { return b.Lock(relay) }
+
 func (b backend) DropLease(lease relay.LeaseID) {
 	b.t.Helper()
 	b.exec(b.t, "DELETE FROM outbox_lease WHERE lease_id = ?", int64(lease))

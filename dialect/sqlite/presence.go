@@ -33,24 +33,38 @@ WHERE kind = 'breaker' AND (owner = ?1 AND name NOT IN (SELECT key FROM json_eac
 const sqlBuryRelays = `
 DELETE FROM outbox_relay WHERE name <> ?1 AND seen_at < ` + sqlNow + ` - 86400000000`
 
-// Beat implements relay.Presence.
+// Beat implements relay.Presence. The breakers are a transaction of their own, as on the other databases: what becomes of it
+// is no matter of the beat, since the next one shows them.
 func (s *Store) Beat(ctx context.Context, b relay.Beat) error {
-	values := make(map[string]dialect.BreakerValue, len(b.Breakers))
-	for _, state := range b.Breakers {
+	destinations, err := json.Marshal(append([]string{}, b.Destinations...)) // a nil slice would be null
+	if err != nil {
+		return err
+	}
+	err = s.write(ctx, "beat", func(ctx context.Context, tx *sqlx.Tx) error {
+		return execAll(ctx, tx, statement{sqlBeat, []any{s.relay, b.Host, b.Version, b.ConfigHash, string(destinations)}})
+	})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialect.ShowFor)
+	defer cancel()
+	_ = s.show(ctx, b.Breakers)
+	return nil
+}
+
+// show writes the breakers, and takes away what is no more.
+func (s *Store) show(ctx context.Context, states []relay.BreakerState) error {
+	values := make(map[string]json.RawMessage, len(states))
+	for _, state := range states {
 		name, value := dialect.BreakerRow(state)
-		values[name] = value
+		values[name] = json.RawMessage(value)
 	}
 	breakers, err := json.Marshal(values)
 	if err != nil {
 		return err
 	}
-	destinations, err := json.Marshal(append([]string{}, b.Destinations...)) // a nil slice would be null
-	if err != nil {
-		return err
-	}
-	return s.write(ctx, "beat", func(ctx context.Context, tx *sqlx.Tx) error {
+	return s.write(ctx, "show", func(ctx context.Context, tx *sqlx.Tx) error {
 		return execAll(ctx, tx,
-			statement{sqlBeat, []any{s.relay, b.Host, b.Version, b.ConfigHash, string(destinations)}},
 			statement{sqlBreakers, []any{s.relay, string(breakers)}},
 			statement{sqlBuryBreakers, []any{s.relay, string(breakers)}},
 			statement{sqlBuryRelays, []any{s.relay}})

@@ -22,6 +22,9 @@ type Preparer interface {
 	Insert(seeds ...Seed) (ids []string)
 	// Lock holds the row lock of a message in a session of its own until unlock is called.
 	Lock(id string) (unlock func())
+	// LockRelay holds the row of a relay in outbox_relay, LockBreakers those of its breakers in outbox_control, as Lock does.
+	LockRelay(relay string) (unlock func())
+	LockBreakers(relay string) (unlock func())
 	// DropLease deletes the row of a lease, whoever holds it, and leaves its messages as they are.
 	DropLease(lease relay.LeaseID)
 	// Order inserts an operation, as an operator would, and returns its id.
@@ -40,6 +43,8 @@ type Looker interface {
 	Leases() []LeaseRow
 	// Relays reads the names in outbox_relay, sorted.
 	Relays() []string
+	// Breakers reads the states of a relay's breakers in outbox_control, by their names.
+	Breakers(relay string) map[string]string
 	// Operation reads a row of outbox_operation.
 	Operation(id string) OperationRow
 	// Payload reads the body of a message, OldPayload the one that a correction replaced; nil: NULL.

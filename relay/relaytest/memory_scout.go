@@ -40,24 +40,3 @@ func (s *Memory) Waiting(ctx context.Context, look relay.Look) (waiting []relay.
 	})
 	return waiting, err
 }
-
-// Beat implements relay.Presence.
-func (s *Memory) Beat(ctx context.Context, b relay.Beat) error {
-	return s.locked(ctx, func(t *Table, now time.Time) { t.beats[s.relay] = beat{b, now} })
-}
-
-// Peers implements relay.Presence; they come sorted.
-func (s *Memory) Peers(ctx context.Context) (peers []relay.Peer, err error) {
-	err = s.locked(ctx, func(t *Table, _ time.Time) {
-		for _, name := range slices.Sorted(maps.Keys(t.beats)) {
-			b := t.beats[name]
-			peers = append(peers, relay.Peer{Name: name, Seen: b.seen.Format(time.RFC3339Nano), Destinations: b.Destinations})
-		}
-	})
-	return peers, err
-}
-
-// Leave implements relay.Presence.
-func (s *Memory) Leave(ctx context.Context) error {
-	return s.locked(ctx, func(t *Table, _ time.Time) { delete(t.beats, s.relay) })
-}

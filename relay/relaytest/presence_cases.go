@@ -1,6 +1,7 @@
 package relaytest
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"strings"
@@ -15,6 +16,9 @@ func presenceCases() []storeCase {
 		{"beats again with other destinations and breakers", beatAgain},
 		{"leaves without a beat, and twice", leaveAlone},
 		{"peers are all relays that beat and did not leave, with what they serve", peersServe},
+		{"its breakers are there after each beat, and no others", breakersShown},
+		{"beats on while others hold rows of its breakers and of another relay", beatAround},
+		{"fails to beat while another holds its own row", beatLocked},
 		{"a peer's mark changes with each of its beats, and only then", peersSeen},
 	}
 }
@@ -126,12 +130,86 @@ func peersSeen(s *suite) {
 	if after := s.peers(b); after["a"].Seen != before["a"].Seen || after["b"].Seen != before["b"].Seen {
 		s.Errorf("without a beat the peers went from %+v to %+v", before, after)
 	}
-	// A database's clock may stand still between two beats; relays are seconds apart.
+	s.beatsOn("b", b, relay.Beat{}, before)
+}
+
+// beatsOn demands that beats give a relay another mark, and leave those of the others. A database's clock may stand still
+// between two beats; relays are seconds apart.
+func (s *suite) beatsOn(name string, store relay.Presence, b relay.Beat, before map[string]relay.Peer) {
+	s.Helper()
 	after := before
-	for end := time.Now().Add(time.Minute); after["b"].Seen == before["b"].Seen && time.Now().Before(end); after = s.peers(s.a) {
-		s.must("Beat", b.Beat(s.Context(), relay.Beat{}))
+	for end := time.Now().Add(time.Minute); after[name].Seen == before[name].Seen && time.Now().Before(end); after = s.peers(store) {
+		s.must("Beat", store.Beat(s.Context(), b))
 	}
-	if after["b"].Seen == before["b"].Seen || after["a"].Seen != before["a"].Seen {
-		s.Errorf("beats of b took the peers from %+v to %+v, want another mark of b alone", before, after)
+	if after[name].Seen == before[name].Seen {
+		s.Errorf("beats of %s left the peers at %+v", name, after)
+	}
+	for other := range before {
+		if other != name && after[other].Seen != before[other].Seen {
+			s.Errorf("beats of %s changed the mark of %s from %+v to %+v", name, other, before, after)
+		}
+	}
+}
+
+// breakers is a beat with breakers in these states, by destination.
+func breakers(states map[string]string) (b relay.Beat) {
+	for destination, state := range states {
+		b.Breakers = append(b.Breakers, relay.BreakerState{Destination: destination, State: state})
+	}
+	return b
+}
+
+// shows demands that a beat, or on a busy machine one of the next, shows breakers in these states.
+func (s *suite) shows(name string, store relay.Presence, states map[string]string) {
+	s.Helper()
+	s.showsOf(name, store, states, states)
+}
+
+// showsOf demands that of a beat with breakers in these states people see those.
+func (s *suite) showsOf(name string, store relay.Presence, states, want map[string]string) {
+	s.Helper()
+	var got map[string]string
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
+		s.must("Beat", store.Beat(s.Context(), breakers(states)))
+		if got = s.Breakers(name); maps.Equal(got, want) {
+			return
+		}
+	}
+	s.Fatalf("the breakers of %s are %v, want %v", name, got, want)
+}
+
+func breakersShown(s *suite) {
+	b := s.Store("b")
+	s.shows("b", b, map[string]string{"kafka": "ramp"})
+	for _, states := range []map[string]string{{"kafka": "ok", "hooks": "open"}, {"kafka": "open", "mail": "ok"}, {}} {
+		s.shows("a", s.a, states)
+	}
+	if got := s.Breakers("b"); len(got) != 1 {
+		s.Errorf("after beats of a the breakers of b are %v", got)
+	}
+}
+
+func beatAround(s *suite) {
+	b := s.Store("b")
+	was, is := map[string]string{"kafka": "ok", "hooks": "ok"}, map[string]string{"kafka": "open", "mail": "ok"}
+	s.shows("a", s.a, was)
+	s.shows("b", b, was)
+	unlockRelay, unlockBreakers := s.LockRelay("b"), s.LockBreakers("a")
+	s.beatsOn("a", s.a, breakers(is), s.peers(s.a))
+	s.showsOf("a", s.a, is, map[string]string{"kafka": "ok", "hooks": "ok", "mail": "ok"})
+	unlockBreakers()
+	s.shows("a", s.a, is)
+	unlockRelay()
+	s.beatsOn("b", b, breakers(is), s.peers(s.a))
+	s.shows("b", b, is)
+}
+
+func beatLocked(s *suite) {
+	s.must("Beat", s.a.Beat(s.Context(), relay.Beat{}))
+	defer s.LockRelay("a")()
+	ctx, cancel := context.WithTimeout(s.Context(), 200*time.Millisecond)
+	defer cancel()
+	if err := s.a.Beat(ctx, relay.Beat{}); err == nil {
+		s.Error("a beat that was not written has no error")
 	}
 }

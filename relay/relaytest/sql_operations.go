@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// SQLOperations is the part of a Backend that is about operations, in the SQL that every database understands: as
+// SQLOperations is the part of a Backend that is about operations and presence, in the SQL that every database understands: as
 // operators write it.
 type SQLOperations struct {
 	T    testing.TB

@@ -20,6 +20,7 @@ type Table struct {
 	attempts map[string][]Attempt
 	leases   map[relay.LeaseID]*lease
 	beats    map[string]beat
+	locks    map[string]int // sessions that hold a row of a relay or of its breakers
 	lastSeq  int64
 
 	operations  []*operation
@@ -53,6 +54,7 @@ func NewTable() *Table {
 		attempts: map[string][]Attempt{},
 		leases:   map[relay.LeaseID]*lease{},
 		beats:    map[string]beat{},
+		locks:    map[string]int{},
 
 		corrections: map[correctionKey]*correction{},
 		pauses:      map[relay.Target]pause{},
@@ -180,19 +182,4 @@ func (t *Table) Leases() []LeaseRow {
 		rows = append(rows, t.leases[id].LeaseRow)
 	}
 	return rows
-}
-
-// Relays reads the names of the relays that are alive, sorted.
-func (t *Table) Relays() []string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return slices.Sorted(maps.Keys(t.beats))
-}
-
-// Beat reads what a relay last told of itself.
-func (t *Table) Beat(relayName string) (relay.Beat, bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	b, ok := t.beats[relayName]
-	return b.Beat, ok
 }
