@@ -70,7 +70,7 @@ func (r *Relay) finishOnce(ctx context.Context) {
 func (r *Relay) presence() Beat {
 	b := Beat{Host: r.cfg.Host, Version: r.cfg.Version, ConfigHash: r.cfg.ConfigHash}
 	for _, d := range r.destinations {
-		if slices.ContainsFunc(r.cfg.Routes, func(route Route) bool { return route.To == d.Name }) { // else it has no use for a share
+		if !d.Shared || slices.ContainsFunc(r.cfg.Routes, func(route Route) bool { return route.To == d.Name }) { // else it has no use for its share
 			b.Destinations = append(b.Destinations, d.Name)
 		}
 		b.Breakers = append(b.Breakers, d.breakerStates()...)
