@@ -17,7 +17,7 @@ type snippetStack struct {
 	probe      []string                                                                  // a command that succeeds where all that it needs is installed
 	program    []string                                                                  // in samples/snippets; it calls the snippet, whose file is its last argument
 	script     func(t *testing.T, s *snippetShop, file string, o snippetOrder) *exec.Cmd // in place of a program: a client that runs the snippet
-	oneCharset string // the dialect with which its connections have to be in UTF-8, as it says itself
+	oneCharset string                                                                    // the dialect with which its connections have to be in UTF-8, as it says itself
 }
 
 func snippetStacks(t *testing.T) map[string]snippetStack {
@@ -148,7 +148,7 @@ func (s *snippetShop) shopEnv(t *testing.T) []string {
 	rewrite(t, s.app, func(u *url.URL) {
 		password, _ := u.User.Password()
 		env = environment(append(libraries(),
-			"SHOP_DIALECT=" + s.driver, "SHOP_HOST=" + u.Hostname(), "SHOP_USER=" + u.User.Username(), "SHOP_PASSWORD=" + password,
+			"SHOP_DIALECT="+s.driver, "SHOP_HOST="+u.Hostname(), "SHOP_USER="+u.User.Username(), "SHOP_PASSWORD="+password,
 			"SHOP_DATABASE="+s.name,
 		))
 	})

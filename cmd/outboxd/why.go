@@ -26,7 +26,8 @@ func (p *program) whyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "why ID…", Short: "Say why a message is where it is, and what comes next: exit 0, or 4 if one of them does not exist",
 		Long: "why names what a message waits for, why its last send failed, who paused it or holds it, and what mends that. With a\n" +
-			"configuration it also knows the message's route, its budget and how long its destination remembers a key.",
+			"configuration it also knows the message's route, its budget and how long its destination remembers a key; without one it\n" +
+			"says what it does not know.",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usagef("%s takes the id of a message, or several; see %s --help", cmd.CommandPath(), cmd.CommandPath())

@@ -99,6 +99,33 @@ func TestWhy(t *testing.T) {
 	}
 }
 
+// TestWhyWithoutConfiguration holds that what only the configuration knows is promised by nobody: not that a relay takes what
+// may have no route or be held, and not that a repeat is safe.
+func TestWhyWithoutConfiguration(t *testing.T) {
+	t.Parallel()
+	l := newFile(t)
+	l.exec(`INSERT INTO outbox (id, aggregatetype, aggregateid, type) VALUES ('due', 'nowhere', '4711', 'order_paid')`)
+	l.exec(`INSERT INTO outbox (id, aggregatetype, aggregateid, type, state, due_at, failed_at, reason, error_class, last_error, attempts, unknown_since)
+		VALUES ('lost', 'orders', '4711', 'order_paid', 'failed', NULL, ` + longAgo + `, 'unknown', 'reset', 'cut', 1, ` + longAgo + `)`)
+	l.exec(`INSERT INTO outbox_relay (name, host, version, config_hash, destinations) VALUES ('a', 'h', '1', 'x', '["out"]')`)
+	l.exec(`INSERT INTO outbox_control (kind, name, owner, value) VALUES ('breaker', 'out', 'a', '{"state":"open","failures":5,"last_error":"refused"}')`)
+	file, _ := l.env(envDatabase)
+	l.env = environment(envDatabase + "=" + file)
+	got := l.why("due", "lost")
+	const ask = "; which destination takes it, and for how long that remembers keys, only the configuration says: add -c FILE"
+	for id, want := range map[string]string{
+		"due": "its route may lead to out, which is open at relay a (refused); otherwise relay a takes it as soon as there is room, " +
+			"if it has a route for routing key nowhere, and sends it: attempt 1" + ask,
+		"lost": "look at its receiver for the key lost, or for the aggregateid 4711; if it did the work, resolve the message; if not, replay it, " +
+			"under the key of before, lost: a receiver that remembers it drops what it did before, and one that does not does the work again; " +
+			"a relay that knows the second by its configuration leaves the message out, unless the replay has --force" + ask,
+	} {
+		if got[id].Next != want {
+			t.Errorf("%s: %s\nwant %s", id, got[id].Next, want)
+		}
+	}
+}
+
 // TestWhyCommand holds the forms of the answer, and the exit codes.
 func TestWhyCommand(t *testing.T) {
 	t.Parallel()

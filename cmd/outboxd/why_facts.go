@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -87,29 +86,30 @@ func (f facts) class() string { return value(f.message.ErrorClass) }
 // lastError is the class and the first line of the text of the last send that was not done.
 func (f facts) lastError() string { return joined(f.class(), firstLine(value(f.message.LastError))) }
 
-// destination is the name of the message's; empty: nobody knows here, or there is none. Without a configuration it is known
-// where relays serve only one.
+// routed tells that the configuration has a route for the message.
+func (f facts) routed() bool { return f.plan != nil && f.plan.destination != "" }
+
+// destination is the name of the message's; empty: nobody knows here, or there is none. Relays that serve only one prove
+// nothing: they may have no route for it.
 func (f facts) destination() string {
+	if f.plan == nil {
+		return ""
+	}
+	return f.plan.destination
+}
+
+// askConfiguration says what is not known without a route, and who knows it.
+func (f facts) askConfiguration() string {
 	if f.plan != nil {
-		return f.plan.destination
+		return "no route of this configuration takes routing key " + f.message.RoutingKey + ", so nobody knows here how long its destination remembers keys"
 	}
-	served := map[string]bool{}
-	for _, r := range f.alive() {
-		for _, name := range r.Destinations {
-			served[name] = true
-		}
-	}
-	if names := slices.Collect(maps.Keys(served)); len(names) == 1 {
-		return names[0]
-	}
-	return ""
+	return "which destination takes it, and for how long that remembers keys, only the configuration says: add -c FILE"
 }
 
 func (f facts) alive() map[string]dialect.RelayStatus { return aliveOf(f.relays) }
 
-// servers are the relays alive that serve the message's destination, or all where that is not known, sorted.
-func (f facts) servers() (names []string) {
-	destination := f.destination()
+// servers are the relays alive that serve a destination, or all where it is empty, sorted.
+func (f facts) servers(destination string) (names []string) {
 	for name, r := range f.alive() {
 		if destination == "" || slices.Contains(r.Destinations, destination) {
 			names = append(names, name)
@@ -129,7 +129,7 @@ func (f facts) dedupe() relay.Dedupe {
 
 // attempt names a send by its number, beside the budget where that is known.
 func (f facts) attempt(n int) string {
-	if f.plan == nil || f.plan.destination == "" {
+	if !f.routed() {
 		return fmt.Sprintf("attempt %d", n)
 	}
 	return fmt.Sprintf("attempt %d of %d", n, f.plan.policy.Budget)

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/outboxd/outboxd/dialect"
 	"github.com/outboxd/outboxd/relay"
 )
 
@@ -85,6 +87,9 @@ func oneOf(relays []string) string {
 func (f facts) whyDone() string {
 	m := f.message
 	words := "its destination acknowledged it at " + f.when(m.DoneAt.Time)
+	if answer := f.calledDone(); answer != "" {
+		words = "its destination answered " + answer + ", which outcomes of the configuration call done, at " + f.when(m.DoneAt.Time)
+	}
 	if m.Result != nil {
 		words += ", as " + firstLine(*m.Result)
 	}
@@ -109,17 +114,22 @@ func (f facts) ending() string {
 	m := f.message
 	switch relay.Reason(value(m.Reason)) {
 	case relay.Exhausted:
-		return number(m.Attempts, "attempt") + " had failed, and more its budget does not allow; the last: " + f.lastError()
+		return number(m.Attempts, "attempt") + " had failed, and more its budget does not allow; the last: " + f.verdict()
 	case relay.Rejected:
+		_, called := overridden(value(m.LastError))
 		switch {
+		case called == string(relay.KindRetry):
+			return number(m.Attempts, "attempt") + " had failed, and outcomes of the configuration allow no more; the last: " + f.verdict()
+		case called != "":
+			return "its destination answered " + f.verdict()
 		case f.class() == "auth":
-			return "its destination refused us the permission: " + f.lastError()
+			return "its destination refused us the permission: " + f.verdict()
 		case m.Attempts == 0:
 			return "the relay could not send it as it is: " + f.lastError()
 		}
-		return "its destination answered that it will never take it: " + f.lastError()
+		return "its destination answered that it will never take it: " + f.verdict()
 	case relay.TooLarge:
-		return "it is too large for its destination: " + f.lastError()
+		return "it is too large for its destination: " + f.verdict()
 	case relay.Expired:
 		return "it was still unsent past its expires_at"
 	case relay.Cancelled:
@@ -128,5 +138,51 @@ func (f facts) ending() string {
 		return "four leases in a row ended without an outcome of it: sending it may kill the relay"
 	case relay.Unknowable:
 	}
-	return "it was not sent again: " + f.lastError()
+	return "it was not sent again: " + f.verdict()
+}
+
+// verdict is the error that ended the message, what the configuration made of it, and what its destination said.
+func (f facts) verdict() string {
+	text, called := overridden(value(f.message.LastError))
+	words := joined(f.class(), firstLine(text))
+	if called != "" {
+		words += ", which outcomes of the configuration call " + called
+	}
+	if last := f.last(); last != nil && value(last.ErrorClass) == f.class() {
+		words += saying(*last)
+	}
+	return words
+}
+
+// saying quotes the start of what a recorded send was answered.
+func saying(a dialect.Attempt) string {
+	if text := beginning(value(a.Answer)); text != "" {
+		return "; it said: " + text
+	}
+	return ""
+}
+
+// overridden takes off an error what a sink puts behind one that outcomes of the configuration changed: as what.
+func overridden(text string) (rest, called string) {
+	before, after, found := strings.Cut(text, " by the outcomes of this destination")
+	i := strings.LastIndex(before, ", ")
+	if !found || i < 0 {
+		return text, ""
+	}
+	return before[:i] + after, before[i+len(", "):]
+}
+
+// calledDone is an answer that is done by outcomes of the configuration alone; empty: it is done by itself, or nobody knows.
+// HTTP and the exit codes of programs overlap from 200 to 255, where nothing is said.
+func (f facts) calledDone() string {
+	last := f.last()
+	switch {
+	case last == nil || last.Outcome != string(relay.WhatDone) || last.Status == nil:
+		return ""
+	case *last.Status >= 300:
+		return fmt.Sprintf("HTTP %d", *last.Status)
+	case *last.Status > 0 && *last.Status < 200:
+		return fmt.Sprintf("exit code %d", *last.Status)
+	}
+	return ""
 }

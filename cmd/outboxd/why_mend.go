@@ -17,7 +17,7 @@ func (f facts) mend() (next string, commands []string) {
 	case reason == relay.Rejected && f.message.Attempts == 0:
 		next, commands = "no replay mends that: let the application write it anew, and resolve this one", []string{resolve}
 	case f.message.UnknownSince != nil:
-		next = "look at its receiver for the key " + f.wireKey() + "; if it did the work, resolve the message; if not, replay it, " + key
+		next = "look at its receiver for the key " + f.wireKey() + f.orAggregate() + "; if it did the work, resolve the message; if not, replay it, " + key
 		commands = []string{resolve, replay}
 	case f.judge(relay.Order{}).NewKey:
 		next = "correct its payload, or replay it once its receiver takes it, " + key
@@ -53,21 +53,48 @@ func (f facts) replay() (command, key string) {
 	}
 	switch {
 	case v.NewKey && order.WireKey == relay.NewKey:
-		return command, "under a new key: its receiver gives failures again to the old one"
+		return command, "under a new key: its receiver gives failures again to the old one" + f.twice()
 	case v.NewKey:
-		return command, "under a new key: a receiver that keeps its answers gives the old one to the old key"
+		return command, "under a new key: a receiver that keeps its answers gives the old one to the old key" + f.twice()
+	case !f.routed():
+		return command, f.replayBlind()
 	case f.dedupe().Never:
 		return command, "under the key of before, " + f.wireKey() + ", which its receiver does not remember: it does the work again if it did it before"
 	case order.Force:
 		return command, "under the key of before, which its receiver may have forgotten: it then does the work again"
-	case m.UnknownSince != nil && f.plan == nil:
-		return command, "under the key of before: as long as its receiver remembers that, it does the work once; later the replay wants --force"
+	case f.dedupe().Window > 0 && m.UnknownSince == nil && f.now.Sub(m.FailedAt.Time) > f.dedupe().Window:
+		return command, "under the key of before, " + f.wireKey() + ", which its receiver may have forgotten: it does the work again if it did it before"
 	}
 	key = "under the key of before, " + f.wireKey() + ": a receiver that did the work drops it"
 	if window := f.dedupe().Window; m.UnknownSince != nil && window > 0 {
 		key += ", but it may forget the key at " + f.when(m.UnknownSince.Add(window))
 	}
 	return command, key
+}
+
+// replayBlind is the key of a replay where nobody knows here how long its receiver remembers it.
+func (f facts) replayBlind() string {
+	words := "under the key of before, " + f.wireKey() + ": a receiver that remembers it drops what it did before, and one that does not does the work again"
+	if f.message.UnknownSince != nil {
+		words += "; a relay that knows the second by its configuration leaves the message out, unless the replay has --force"
+	}
+	return words + "; " + f.askConfiguration()
+}
+
+// twice warns of a new key, which its receiver has never seen.
+func (f facts) twice() string {
+	if f.message.UnknownSince == nil {
+		return ""
+	}
+	return "; if an earlier send took effect, the work is done twice"
+}
+
+// orAggregate is what a receiver that remembers no keys can be asked for.
+func (f facts) orAggregate() string {
+	if id := value(f.message.AggregateID); id != "" {
+		return ", or for the aggregateid " + firstLine(id)
+	}
+	return ""
 }
 
 // judge asks what a replay would do that names the failed message by its id.

@@ -12,13 +12,12 @@ import (
 
 // obstacles are what keeps the message from being sent now, the worst first, and the commands that end some of them.
 func (f facts) obstacles() (words, commands []string) {
-	routed := f.plan != nil && f.plan.destination != ""
 	switch {
 	case len(f.alive()) == 0:
 		words = append(words, noRelay(f.relays))
-	case f.plan != nil && !routed:
+	case f.plan != nil && !f.routed():
 		words = append(words, "no route takes routing key "+f.message.RoutingKey+": add one to the configuration")
-	case len(f.servers()) == 0:
+	case len(f.servers(f.destination())) == 0:
 		words = append(words, "no relay that is alive has the destination "+f.plan.destination+": start one with this configuration")
 	}
 	for _, p := range f.pauses {
@@ -27,7 +26,7 @@ func (f facts) obstacles() (words, commands []string) {
 			words, commands = append(words, f.pause(p)), append(commands, resumeOf(target))
 		}
 	}
-	if routed && !f.accepted() {
+	if f.routed() && !f.accepted() {
 		words = append(words, fmt.Sprintf("the configuration accepts only %s of type %s: add %d to versions",
 			versions(f.plan.policy.Versions), f.message.Type, f.message.SchemaVersion))
 	}
@@ -112,33 +111,39 @@ func shellWord(text string) string {
 
 // held tells of breakers that hold the message back at every relay that could take it.
 func (f facts) held() string {
-	var first *dialect.BreakerStatus
-	names := f.servers()
-	for _, name := range names {
-		b := f.holds(name)
+	first, relays := f.heldBy(f.destination())
+	if first == nil {
+		return ""
+	}
+	where := "relay " + first.Relay
+	if len(relays) > 1 {
+		where = fmt.Sprintf("all %d relays that have it, as at %s", len(relays), first.Relay)
+	}
+	return f.breaker(*first, where)
+}
+
+// heldBy returns the relays that have a destination where all of them hold the message back from it, and the first of the
+// breakers with which they do; nil: one of them does not. An empty destination is any with a breaker for the message's
+// routing key.
+func (f facts) heldBy(destination string) (first *dialect.BreakerStatus, relays []string) {
+	relays = f.servers(destination)
+	for _, name := range relays {
+		b := f.holds(name, destination)
 		if b == nil {
-			return ""
+			return nil, nil
 		}
 		if first == nil {
 			first = b
 		}
 	}
-	if first == nil {
-		return ""
-	}
-	where := "relay " + first.Relay
-	if len(names) > 1 {
-		where = fmt.Sprintf("all %d relays that have it, as at %s", len(names), first.Relay)
-	}
-	return f.breaker(*first, where)
+	return first, relays
 }
 
-// holds returns the breaker with which a relay holds the message back; nil: it does not.
-func (f facts) holds(relay string) *dialect.BreakerStatus {
-	known := f.destination()
+// holds returns the breaker with which a relay holds the message back from a destination; nil: it does not.
+func (f facts) holds(relay, from string) *dialect.BreakerStatus {
 	for _, b := range f.breakers {
 		destination, key, _ := strings.Cut(b.Name, "/")
-		of := destination == known && (key == "" || key == f.message.RoutingKey) || known == "" && key == f.message.RoutingKey
+		of := destination == from && (key == "" || key == f.message.RoutingKey) || from == "" && key == f.message.RoutingKey
 		if b.Relay == relay && of && slices.Contains([]string{"open", "throttled", "standby"}, b.State) {
 			return &b
 		}
@@ -172,21 +177,52 @@ func (f facts) breaker(b dialect.BreakerStatus, where string) string {
 	return words
 }
 
-// perhaps names what is held or paused where nobody knows here whether the message's route leads there.
-func (f facts) perhaps() (names []string) {
-	if f.destination() != "" || f.plan != nil {
-		return nil
+// perhaps names the destinations that are held back or paused, where nobody knows here which is the message's; empty: there
+// is none, or that is known.
+func (f facts) perhaps() string {
+	if f.plan != nil {
+		return ""
 	}
-	for _, b := range f.breakers {
-		if _, there := f.alive()[b.Relay]; there && !strings.Contains(b.Name, "/") && b.State == "open" {
-			names = append(names, b.Name+", which is open")
+	var names []string
+	for name := range f.served() {
+		if b, relays := f.heldBy(name); b != nil {
+			names = append(names, name+", which "+notNow(*b, either(len(relays) == 1, "relay ", "the relays ")+listing(relays)))
 		}
 	}
 	for _, p := range f.pauses {
-		if target, err := relay.ParseTarget(p.Target); err == nil && target.Destination != "" {
-			names = append(names, target.Destination+", which is paused")
+		if target, err := relay.ParseTarget(p.Target); err == nil && target.Destination != "" && (p.Left == nil || *p.Left > 0) {
+			names = append(names, target.Destination+", which is paused by "+p.Actor)
 		}
 	}
+	if len(names) == 0 {
+		return ""
+	}
 	slices.Sort(names)
-	return slices.Compact(names)
+	return "its route may lead to " + strings.Join(names, ", or to ")
+}
+
+// served are the destinations of the relays that are alive.
+func (f facts) served() map[string]bool {
+	served := map[string]bool{}
+	for _, r := range f.alive() {
+		for _, name := range r.Destinations {
+			served[name] = true
+		}
+	}
+	return served
+}
+
+// notNow says in a few words that a destination gets nothing.
+func notNow(b dialect.BreakerStatus, where string) string {
+	words := "is open at " + where
+	switch b.State {
+	case "throttled":
+		words = "asked " + where + " for a rest"
+	case "standby":
+		words = "has no place for " + where
+	}
+	if b.LastError != "" {
+		words += " (" + firstLine(b.LastError) + ")"
+	}
+	return words
 }

@@ -77,7 +77,7 @@ func obstacleCases() []explained {
 		{
 			name: "another version is paused", facts: facts{message: message(relay.Pending), relays: only("crm", "a"), pauses: paused("type_version:3@charge", nil)},
 			why:  "it has been due since 2026-01-31T11:59:58Z, 2s ago, and no relay took it yet",
-			next: "relay a takes it as soon as there is room, and sends it to crm: attempt 1",
+			next: "relay a takes it as soon as there is room" + ifRouted + ", and sends it: attempt 1" + askFile,
 		},
 		{
 			name: "its type was paused", facts: facts{message: message(relay.Pending, due(time.Minute), erred(0, relay.ClassPaused, "")), relays: alive("a"), plan: toBilling()},
@@ -139,7 +139,7 @@ func obstacleCases() []explained {
 		{
 			name: "another routing key is open", facts: facts{message: message(relay.Pending), relays: only("kafka", "a"), breakers: []dialect.BreakerStatus{breaker("a", "kafka/orders", "open")}},
 			why:  "it has been due since 2026-01-31T11:59:58Z, 2s ago, and no relay took it yet",
-			next: "relay a takes it as soon as there is room, and sends it to kafka: attempt 1",
+			next: "relay a takes it as soon as there is room" + ifRouted + ", and sends it: attempt 1" + askFile,
 		},
 		{
 			name: "a destination is open, and nobody knows whether it is its own", facts: facts{
@@ -147,7 +147,36 @@ func obstacleCases() []explained {
 				breakers: []dialect.BreakerStatus{breaker("a", "billing", "open")}, pauses: paused("destination:crm", nil),
 			},
 			why:  "it has been due since 2026-01-31T11:55:00Z, 5m ago, and no relay took it yet",
-			next: "relays are alive (a) and do not take it: they are too slow for what waits, or have no route for routing key charges, or its route leads to billing, which is open, or to crm, which is paused; outboxd status shows more",
+			next: "its route may lead to billing, which is open at relay a (refused: connection refused), or to crm, which is paused by bob; otherwise relays are alive (a) and do not take it: they are too slow for what waits, or have no route for routing key charges; outboxd status shows more" + askFile,
+		},
+		{
+			name: "the only destination is open, and nobody knows whether it is its own", facts: facts{
+				message: message(relay.Pending, due(4*time.Second), erred(1, "http_5xx", "503")), relays: only("billing", "a"),
+				attempts: []dialect.Attempt{send(1, relay.WhatRetry, "http_5xx", "503", -20*time.Second)},
+				breakers: []dialect.BreakerStatus{breaker("a", "billing", "open")},
+			},
+			why:      "attempt 1 by relay a was turned down at 2026-01-31T11:59:41Z, 19s ago: http_5xx (503)",
+			next:     "it is due at 2026-01-31T12:00:04Z, in 4s; its route may lead to billing, which is open at relay a (refused: connection refused); otherwise relay a takes it" + ifRouted + ", and sends it: attempt 2" + askFile,
+			commands: []string{"outboxd retry-now m1"},
+		},
+		{
+			name: "destinations want a rest and have no place, and nobody knows which is its own", facts: facts{
+				message: message(relay.Pending), relays: alive("a", "b"), pauses: paused("destination:mails", age(0)),
+				breakers: []dialect.BreakerStatus{
+					breaker("a", "billing", "throttled"), breaker("b", "billing", "open"),
+					{Relay: "a", Name: "crm", State: "standby"},
+					{Relay: "b", Name: "crm", State: "standby"},
+				},
+			},
+			why:  "it has been due since 2026-01-31T11:59:58Z, 2s ago, and no relay took it yet",
+			next: "its route may lead to billing, which asked the relays a and b for a rest (refused: connection refused), or to crm, which has no place for the relays a and b; otherwise one of the relays a and b takes it as soon as there is room" + ifRouted + ", and sends it: attempt 1" + askFile,
+		},
+		{
+			name: "a destination is open at one relay, and nobody knows whether it is its own", facts: facts{
+				message: message(relay.Pending), relays: alive("a", "b"), breakers: []dialect.BreakerStatus{breaker("a", "billing", "open"), breaker("b", "billing", "ok")},
+			},
+			why:  "it has been due since 2026-01-31T11:59:58Z, 2s ago, and no relay took it yet",
+			next: "one of the relays a and b takes it as soon as there is room" + ifRouted + ", and sends it: attempt 1" + askFile,
 		},
 		{
 			name: "a destination ramps", facts: facts{message: message(relay.Pending), relays: alive("a"), plan: toBilling(), breakers: []dialect.BreakerStatus{breaker("a", "billing", "ramp")}},

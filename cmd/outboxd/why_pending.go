@@ -87,7 +87,7 @@ func (f facts) lastSend() string {
 		words, charge = "a send", ", and not charged, since the breaker opened meanwhile"
 	}
 	return words + " by relay " + last.Relay + outcome + " at " + f.when(last.StartedAt.Add(time.Duration(last.Duration))) + charge + ": " +
-		joined(value(last.ErrorClass), answered(*last))
+		joined(value(last.ErrorClass), answered(*last)) + saying(*last)
 }
 
 // mayHaveTakenEffect tells of a send whose answer was lost.
@@ -109,16 +109,13 @@ func (f facts) nextOfPending() (next string, commands []string) {
 	}
 	obstacles, commands := f.obstacles()
 	fate, ends := f.fate()
-	switch {
-	case len(obstacles) > 0:
+	if len(obstacles) > 0 {
 		parts = append(parts, obstacles...)
-	case !f.due():
-		parts = append(parts, "then "+f.takers()+" takes it "+fate)
-		commands = append(commands, "outboxd retry-now "+f.message.ID)
-	case f.now.Sub(f.message.DueAt.Time) > slowFor:
-		parts = append(parts, f.overdue())
-	default:
-		parts = append(parts, f.takers()+" takes it as soon as there is room, "+fate)
+	} else {
+		parts = append(parts, f.course(fate)...)
+		if !f.due() {
+			commands = append(commands, "outboxd retry-now "+f.message.ID)
+		}
 	}
 	if !ends {
 		parts = append(parts, f.deadlines()...)
@@ -126,21 +123,45 @@ func (f facts) nextOfPending() (next string, commands []string) {
 	return strings.Join(parts, "; "), commands
 }
 
+// course is what happens to a message that nothing known keeps from being taken. Without a route that is a guess: what may
+// stand in its way comes first, and what is not known last.
+func (f facts) course(fate string) (parts []string) {
+	lead, condition := "", ""
+	if perhaps := f.perhaps(); perhaps != "" {
+		parts, lead = append(parts, perhaps), "otherwise "
+	}
+	if !f.routed() {
+		condition = ", if it has a route for routing key " + f.message.RoutingKey
+	}
+	switch {
+	case !f.due() && condition == "":
+		parts = append(parts, "then "+f.takers()+" takes it "+fate)
+	case !f.due():
+		parts = append(parts, orElse(lead, "then ")+f.takers()+" takes it"+condition+", "+fate)
+	case f.now.Sub(f.message.DueAt.Time) > slowFor:
+		parts = append(parts, lead+f.overdue())
+	default:
+		parts = append(parts, lead+f.takers()+" takes it as soon as there is room"+condition+", "+fate)
+	}
+	if !f.routed() {
+		parts = append(parts, f.askConfiguration())
+	}
+	return parts
+}
+
 // takers are the relays one of which takes the message.
 func (f facts) takers() string {
-	return oneOf(slices.DeleteFunc(f.servers(), func(name string) bool { return f.holds(name) != nil }))
+	to := f.destination()
+	return oneOf(slices.DeleteFunc(f.servers(to), func(name string) bool { return f.holds(name, to) != nil }))
 }
 
 // overdue tells of a message that nothing known keeps from being taken.
 func (f facts) overdue() string {
-	words := "relays are alive (" + strings.Join(f.servers(), ", ") + ") and do not take it: they are too slow for what waits, or "
+	words := "relays are alive (" + strings.Join(f.servers(f.destination()), ", ") + ") and do not take it: they are too slow for what waits, or "
 	if f.plan == nil {
 		words += "have no route for routing key " + f.message.RoutingKey
 	} else {
 		words += "run with another configuration"
-	}
-	if held := f.perhaps(); len(held) > 0 {
-		words += ", or its route leads to " + strings.Join(held, ", or to ")
 	}
 	return words + "; outboxd status shows more"
 }
@@ -163,14 +184,18 @@ func (f facts) fate() (words string, ends bool) {
 	case m.ExpiresAt != nil && m.ExpiresAt.Before(at):
 		return "and it ends failed (expired), past its expires_at of " + f.when(m.ExpiresAt.Time), true
 	}
-	alone := ""
+	send := "and sends it"
 	if m.Lapses > 1 {
-		alone = " alone"
+		send += " alone"
 	}
-	if name := f.destination(); name != "" {
-		return "and sends it" + alone + " to " + name + ": " + f.attempt(m.Attempts+1), false
+	if f.routed() {
+		return send + " to " + f.plan.destination + ": " + f.attempt(m.Attempts+1), false
 	}
-	return "and sends it" + alone + ": " + f.attempt(m.Attempts+1), false
+	send += ": " + f.attempt(m.Attempts+1)
+	if m.UnknownSince != nil {
+		send += "; where its destination remembers no key, or this one no longer, it ends failed (unknown) instead"
+	}
+	return send, false
 }
 
 // forgotten tells that the destination may have forgotten the wire key at that time.

@@ -19,17 +19,17 @@ func pendingCases() []explained {
 		{
 			name: "due, without a configuration", facts: facts{message: message(relay.Pending), relays: alive("a", "b")},
 			why:  "it has been due since 2026-01-31T11:59:58Z, 2s ago, and no relay took it yet",
-			next: "one of the relays a and b takes it as soon as there is room, and sends it: attempt 1",
+			next: "one of the relays a and b takes it as soon as there is room" + ifRouted + ", and sends it: attempt 1" + askFile,
 		},
 		{
 			name: "due, the relays have one destination", facts: facts{message: message(relay.Pending), relays: only("crm", "a", "b", "c")},
 			why:  "it has been due since 2026-01-31T11:59:58Z, 2s ago, and no relay took it yet",
-			next: "one of the relays a, b and c takes it as soon as there is room, and sends it to crm: attempt 1",
+			next: "one of the relays a, b and c takes it as soon as there is room" + ifRouted + ", and sends it: attempt 1" + askFile,
 		},
 		{
 			name: "due for long, without a configuration", facts: facts{message: message(relay.Pending, due(-5*minute)), relays: alive("a")},
 			why:  "it has been due since 2026-01-31T11:55:00Z, 5m ago, and no relay took it yet",
-			next: "relays are alive (a) and do not take it: they are too slow for what waits, or have no route for routing key charges; outboxd status shows more",
+			next: "relays are alive (a) and do not take it: they are too slow for what waits, or have no route for routing key charges; outboxd status shows more" + askFile,
 		},
 		{
 			name: "due for long", facts: facts{message: message(relay.Pending, due(-5*minute)), relays: alive("a"), plan: toBilling()},
@@ -85,7 +85,7 @@ func pendingCases() []explained {
 				relays:   alive("a"),
 			},
 			why:  "attempt 1 by relay a went out and its answer was lost at 2026-01-31T11:59:40Z, 20s ago: timeout (no answer within 20s); it may have taken effect",
-			next: "relay a takes it as soon as there is room, and sends it: attempt 2",
+			next: "relay a takes it as soon as there is room" + ifRouted + ", and sends it: attempt 2; where its destination remembers no key, or this one no longer, it ends failed (unknown) instead" + askFile,
 		},
 		{
 			name: "its answer was lost, and its key is forgotten", facts: facts{

@@ -74,6 +74,12 @@ func send(attempt int, what relay.What, class, words string, since time.Duration
 	return a
 }
 
+// answering is a send with what it was answered.
+func answering(a dialect.Attempt, status int, answer string) dialect.Attempt {
+	a.Status, a.Answer = &status, &answer
+	return a
+}
+
 // alive are relays that have the destinations billing and crm.
 func alive(names ...string) (relays []dialect.RelayStatus) {
 	for _, name := range names {
@@ -102,6 +108,13 @@ func toBilling(versions ...int) *plan {
 		policy: relay.Policy{Budget: 3, Timeout: 20 * time.Second, Versions: versions},
 	}
 }
+
+// What is said where there is no configuration.
+const (
+	ifRouted = ", if it has a route for routing key charges"
+	askFile  = "; which destination takes it, and for how long that remembers keys, only the configuration says: add -c FILE"
+	blindKey = ": a receiver that remembers it drops what it did before, and one that does not does the work again"
+)
 
 // TestExplain holds every state and cause to what a person is told.
 func TestExplain(t *testing.T) {
