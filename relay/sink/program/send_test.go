@@ -118,8 +118,11 @@ func TestInheritsNothing(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 	o := send(t, newSink(t, nil, "grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status"))
-	if o.Answer != "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n" {
-		t.Errorf("%+v", o)
+	var blocked, ignored uint64
+	_, err := fmt.Sscanf(o.Answer, "SigBlk:\t%x\nSigIgn:\t%x\n", &blocked, &ignored)
+	const ordinary = 1<<31 - 1 // those from 32 on are the C library's own, which the race detector brings
+	if err != nil || (blocked|ignored)&ordinary != 0 {
+		t.Errorf("%v, %+v", err, o)
 	}
 }
 
