@@ -84,6 +84,18 @@ func (i *Inspector) Asked(ctx context.Context, open bool, limit int) ([]Operatio
 	return operations, i.selectAll(ctx, "operations", &operations, i.Operations.List, open, limit)
 }
 
+// correctedBy finds corrections by their key: the id of a message, and those of operations.
+const correctedBy = `SELECT operation_id FROM /*schema.*/outbox_correction WHERE id = ? AND operation_id IN (?)`
+
+// Corrected returns which of these operations, by their ids, have a correction of the message; it reads no payload.
+func (i *Inspector) Corrected(ctx context.Context, message string, operations []string) (found []string, err error) {
+	if len(operations) == 0 {
+		return nil, nil
+	}
+	err = i.selectAll(ctx, "corrections", &found, correctedBy, message, operations)
+	return found, err
+}
+
 // previewPages is how many pages a preview reads, and previewPage how many messages one of them is about at most.
 const (
 	previewPages = 200
@@ -94,12 +106,16 @@ const (
 type Preview struct {
 	relay.Detail
 	Affected int
+	Doubtful int  // of Affected: they may have taken effect already, and nobody here knows whether a relay takes them
 	More     bool // only so many were looked at, there are more
 }
 
-// Preview counts what an operation would do, up to CountBound messages, and locks nothing. It does not know how long a
-// destination remembers a wire key. An error of kind ErrFilter says what of the order cannot be.
-func (i *Inspector) Preview(ctx context.Context, op relay.Operation) (Preview, error) {
+// Memory tells how long the destination of a routing key remembers a wire key; known is false where nobody knows here.
+type Memory func(routingKey string) (dedupe relay.Dedupe, known bool)
+
+// Preview counts what an operation would do, up to CountBound messages, and locks nothing. An error of kind ErrFilter says
+// what of the order cannot be.
+func (i *Inspector) Preview(ctx context.Context, op relay.Operation, memory Memory) (Preview, error) {
 	var p Preview
 	err := i.Read(ctx, func(q sqlx.ExtContext) error {
 		search := i.searchOf(op, previewPage)
@@ -117,11 +133,7 @@ func (i *Inspector) Preview(ctx context.Context, op relay.Operation) (Preview, e
 				return err
 			}
 			for _, c := range candidates {
-				if v := relay.Judge(op, c, relay.Dedupe{}); v.Effect == relay.Skipped {
-					p.Add(v.Why, 1)
-				} else {
-					p.Affected++
-				}
+				p.count(op, c, memory)
 			}
 			if place = next; next == nil {
 				p.AddUnmatched(op, p.Affected)
@@ -132,4 +144,19 @@ func (i *Inspector) Preview(ctx context.Context, op relay.Operation) (Preview, e
 		return nil
 	})
 	return p, wrongID(op.Order.Filter, i.Wrap("preview", err))
+}
+
+// count adds what would become of one message. A replay of what may have taken effect depends on the memory of its
+// destination, unless it is forced.
+func (p *Preview) count(op relay.Operation, c relay.Candidate, memory Memory) {
+	dedupe, known := memory(c.RoutingKey)
+	v := relay.Judge(op, c, dedupe)
+	if v.Effect == relay.Skipped {
+		p.Add(v.Why, 1)
+		return
+	}
+	p.Affected++
+	if !known && c.Unknown && v.Effect == relay.Revived && !op.Order.Force {
+		p.Doubtful++
+	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/outboxd/outboxd/dialect"
+	"github.com/outboxd/outboxd/relay"
 )
 
 // details is a message as `get` prints it.
@@ -25,9 +26,6 @@ type details struct {
 
 	timeline []event // where a table wants the sends
 }
-
-// noSend explains why nothing is shown of how a message was sent.
-const noSend = "no send of it is recorded: one that is done at once leaves no row"
 
 func (p *program) getCommand() *cobra.Command {
 	var (
@@ -56,7 +54,7 @@ func (p *program) getCommand() *cobra.Command {
 				return err
 			}
 			if attempts && len(found) == 1 && len(found[0].Sends) == 0 {
-				fmt.Fprintln(p.stderr, noSend)
+				fmt.Fprintln(p.stderr, noSendOf(found[0].Message))
 			}
 			if out.format == "table" {
 				err = p.printFound(cmd.Context(), db, found, attempts)
@@ -86,6 +84,27 @@ func (p *program) printFound(ctx context.Context, db database, found []details, 
 		}
 	}
 	return printDetails(p.stdout, found)
+}
+
+// noSend explains why nothing is shown of how a message was sent, whatever its state.
+const noSend = "no send of it is recorded: one that is done at once leaves no row"
+
+// noSendOf explains the same by the message's state.
+func noSendOf(m dialect.Message) string {
+	went := m.Attempts > 0 || m.Lapses > 0 || m.UnknownSince != nil
+	switch {
+	case m.State == string(relay.Finished):
+		return noSend
+	case m.State == string(relay.InFlight) && !went:
+		return "no send of it is recorded yet: the one under way leaves a row when it ends, but where it is done at once"
+	case went || m.Replays > 0:
+		return noSend + ", and old rows are removed"
+	case m.ErrorClass != nil:
+		return "nothing of it went out: what could not be sent leaves no row, see error_class and last_error"
+	case m.State == string(relay.Failed):
+		return "nothing of it went out"
+	}
+	return "nothing of it went out yet"
 }
 
 // getAll reads messages one by one. missing says of each that does not exist that it does not.

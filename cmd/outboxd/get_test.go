@@ -21,6 +21,7 @@ func TestTimeline(t *testing.T) {
 	again := send(1, relay.WhatUnknown, "timeout", "no answer", -5*time.Minute)
 	again.Life = 1
 	replay := dialect.Operation{Op: "replay", Actor: "ann@host", Note: new("currency added"), AppliedAt: at(-6 * time.Minute)}
+	tooLarge := send(1, relay.WhatFail, "too_large", "413", -7*time.Minute)
 	lease := &dialect.Lease{Relay: "b", ClaimedAt: *at(-3 * time.Second)}
 	for name, c := range map[string]struct {
 		events []event
@@ -38,10 +39,19 @@ func TestTimeline(t *testing.T) {
 				`11:51:00 +1m retry 1 a 1s 503 http_5xx (503 Service Unavailable) <h1>busy</h1> try later\x1b[2J`,
 				"11:52:00 +1m lapse 0 a 1s",
 				"11:53:00 +1m fail 2 a 1s http_4xx (422)",
-				"11:54:00 +1m replay by ann@host (currency added)",
+				"11:53:01 +1s failed: rejected",
+				"11:54:00 +59s replay by ann@host (currency added)",
 				"11:55:00 +1m unknown 1 of life 2 a 1s timeout (no answer)",
 				"12:01:00 +6m due",
 			},
+		},
+		"too large in its first life": {
+			timeline(message(relay.Failed, failed(relay.Cancelled), func(m *dialect.Message) { m.Replays = 1 }), nil, []dialect.Attempt{tooLarge}, nil),
+			[]string{"11:50:00  created", "11:53:00 +3m fail 1 a 1s too_large (413)", "11:53:01 +1s failed: too_large", "11:59:00 +5m59s failed: cancelled"},
+		},
+		"rejected": {
+			timeline(message(relay.Failed, failed(relay.Rejected)), nil, []dialect.Attempt{rejected}, nil),
+			[]string{"11:50:00  created", "11:53:00 +3m fail 2 a 1s http_4xx (422)", "11:59:00 +6m failed: rejected"},
 		},
 		"in flight": {
 			timeline(message(relay.InFlight), lease, nil, nil),
@@ -67,6 +77,30 @@ func TestTimeline(t *testing.T) {
 		}
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s:\n%s\nwant\n%s", name, strings.Join(got, "\n"), strings.Join(c.want, "\n"))
+		}
+	}
+}
+
+// TestNoSend holds that what is said where no send is recorded fits the message.
+func TestNoSend(t *testing.T) {
+	t.Parallel()
+	for want, of := range map[string][]dialect.Message{
+		noSend: {message(relay.Finished)},
+		"no send of it is recorded: one that is done at once leaves no row, and old rows are removed": {
+			message(relay.Pending, erred(1, "http_5xx", "503")), message(relay.Pending, lapses(1)), message(relay.Failed, failed(relay.Exhausted)),
+			message(relay.Pending, func(m *dialect.Message) { m.Replays = 1 }),
+		},
+		"no send of it is recorded yet: the one under way leaves a row when it ends, but where it is done at once": {message(relay.InFlight)},
+		"nothing of it went out: what could not be sent leaves no row, see error_class and last_error": {
+			message(relay.Pending, erred(0, "refused", "connection refused")), message(relay.Failed, failed(relay.Expired), erred(0, "expired", "past")),
+		},
+		"nothing of it went out yet": {message(relay.Pending)},
+		"nothing of it went out":     {message(relay.Failed, failed(relay.Cancelled), func(m *dialect.Message) { m.Attempts = 0 })},
+	} {
+		for _, m := range of {
+			if got := noSendOf(m); got != want {
+				t.Errorf("%+v: %s, want %s", m, got, want)
+			}
 		}
 	}
 }

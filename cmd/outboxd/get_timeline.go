@@ -30,6 +30,9 @@ func timeline(m dialect.Message, lease *dialect.Lease, sends []dialect.Attempt, 
 	events := []event{{At: m.CreatedAt.Time, What: "created"}}
 	for _, a := range sends {
 		events = append(events, sendEvent(a))
+		if a.Life < m.Replays && a.Outcome == string(relay.WhatFail) {
+			events = append(events, endOfLife(a))
+		}
 	}
 	for _, o := range operations {
 		events = append(events, event{At: o.AppliedAt.Time, What: joined(o.Op+" by "+o.Actor, firstLine(value(o.Note)))})
@@ -76,36 +79,66 @@ func sendEvent(a dialect.Attempt) event {
 	}
 }
 
+// endOfLife is how an earlier life ended: of the message itself a replay has cleared that.
+func endOfLife(a dialect.Attempt) event {
+	reason := relay.Rejected
+	if value(a.ErrorClass) == string(relay.TooLarge) {
+		reason = relay.TooLarge
+	}
+	return event{At: a.StartedAt.Add(time.Duration(a.Duration)), What: "failed: " + string(reason)}
+}
+
 // readTimeline reads what a timeline needs beside the message and its sends.
 func readTimeline(ctx context.Context, db database, d details) ([]event, error) {
-	var (
-		lease      *dialect.Lease
-		operations []dialect.Operation
-		err        error
-	)
+	var lease *dialect.Lease
 	if d.State == string(relay.InFlight) {
-		_, lease, err = db.Lease(ctx, d.LeaseID)
+		var err error
+		if _, lease, err = db.Lease(ctx, d.LeaseID); err != nil {
+			return nil, err
+		}
 	}
-	if err == nil && (d.Replays > 0 || d.ResolvedAt != nil) {
-		operations, err = operationsOn(ctx, db, d.ID)
-	}
+	operations, err := operationsOn(ctx, db, d.ID)
 	return timeline(d.Message, lease, d.Sends, operations), err
 }
 
 // operationsLooked is how many operations are looked at for those on one message.
 const operationsLooked = 100
 
-// operationsOn are those of the last operations that named the message by its id and changed all that they named.
+// operationsOn are those of the last operations that named the message by its id, or had a correction of it, and changed all
+// that they named.
 func operationsOn(ctx context.Context, db operator, id string) (found []dialect.Operation, err error) {
 	asked, err := db.Asked(ctx, false, operationsLooked)
+	if err != nil {
+		return nil, err
+	}
+	var corrections []string
 	for _, o := range asked {
-		var order relay.Order
-		if o.AppliedAt == nil || o.DryRun || o.Affected == nil || json.Unmarshal([]byte(o.Filter), &order) != nil {
-			continue
+		if o.Op == string(relay.OpCorrect) {
+			corrections = append(corrections, o.ID)
 		}
-		if slices.Contains(order.IDs, id) && *o.Affected == int64(len(order.IDs)) {
+	}
+	corrected, err := db.Corrected(ctx, id, corrections)
+	for _, o := range asked {
+		named := slices.Contains(corrected, o.ID)
+		if changedAll(o, func(order relay.Order) bool { return named || slices.Contains(order.IDs, id) }) {
 			found = append(found, o)
 		}
 	}
 	return found, err
+}
+
+// changedAll tells whether an operation is about the message, and changed all that it names.
+func changedAll(o dialect.Operation, about func(relay.Order) bool) bool {
+	var (
+		order  relay.Order
+		detail relay.Detail
+	)
+	if o.AppliedAt == nil || o.DryRun || o.Affected == nil || json.Unmarshal([]byte(o.Filter), &order) != nil || !about(order) {
+		return false
+	}
+	if o.Op != string(relay.OpCorrect) {
+		return *o.Affected == int64(len(order.IDs))
+	}
+	whole := o.Detail == nil || json.Unmarshal([]byte(*o.Detail), &detail) == nil && len(detail.Skipped) == 0
+	return *o.Affected > 0 && order.Limit == 0 && whole
 }

@@ -19,10 +19,11 @@ import (
 
 // operator takes what people ask of the relays, and tells what came of it.
 type operator interface {
-	Preview(ctx context.Context, op relay.Operation) (dialect.Preview, error)
+	Preview(ctx context.Context, op relay.Operation, memory dialect.Memory) (dialect.Preview, error)
 	AskCorrect(ctx context.Context, op relay.Operation, payloads map[string][]byte) (id string, err error)
 	Operation(ctx context.Context, id string) (dialect.Operation, error)
 	Asked(ctx context.Context, open bool, limit int) ([]dialect.Operation, error)
+	Corrected(ctx context.Context, message string, operations []string) ([]string, error)
 	Relays(ctx context.Context) ([]dialect.RelayStatus, error)
 }
 
@@ -138,12 +139,16 @@ func (p *program) ask(ctx context.Context, r request) error {
 	if r.Order, err = relay.ParseOrder(r.Op, text, r.Note); err != nil {
 		return usagef("%w", err)
 	}
-	db, err := p.open()
+	l, err := p.load()
+	if err != nil {
+		return err
+	}
+	db, err := l.openDatabase(p.env, "", 0)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	goOn, err := p.preview(ctx, db, r)
+	goOn, err := p.preview(ctx, db, r, l.memory)
 	if err != nil || !goOn {
 		return err
 	}
@@ -154,10 +159,14 @@ func (p *program) ask(ctx context.Context, r request) error {
 	}
 	fmt.Fprintln(p.stdout, id)
 	alive, err := p.tellNoRelay(ctx, db)
-	if waits := r.wait || r.DryRun && alive; err != nil || !waits {
+	switch {
+	case err != nil:
 		return err
+	case r.wait || r.DryRun && alive:
+		return p.follow(ctx, db, r, id)
 	}
-	return p.follow(ctx, db, r, id)
+	fmt.Fprintf(p.stderr, "what comes of it: outboxd operations %s\n", id)
+	return nil
 }
 
 // check refuses in the words of the command line what relay.ParseOrder would refuse in those of a filter.
@@ -193,7 +202,7 @@ func (r request) title() string {
 }
 
 // preview tells what an operation would do, and asks a person whether it should.
-func (p *program) preview(ctx context.Context, db database, r request) (goOn bool, err error) {
+func (p *program) preview(ctx context.Context, db database, r request, memory dialect.Memory) (goOn bool, err error) {
 	what := r.Order.Target().String()
 	if r.Op.Steers() {
 		if err := p.warnOfTarget(ctx, db, r); err != nil {
@@ -204,20 +213,38 @@ func (p *program) preview(ctx context.Context, db database, r request) (goOn boo
 		for id := range r.payloads {
 			op.Order.IDs = append(op.Order.IDs, id)
 		}
-		found, err := db.Preview(ctx, op)
+		found, err := db.Preview(ctx, op, memory)
 		if err != nil {
 			return false, filterError(err)
 		}
 		if found.Affected == 0 {
 			return false, p.nothing(r, found)
 		}
-		what = messages(found.Affected, found.More) + skipped(found.Skipped)
+		what = messages(found.Affected, found.More) + skipped(found.Skipped) + doubtful(found.Doubtful)
 	}
 	fmt.Fprintf(p.stderr, "%s: %s\n", r.title(), what)
 	if r.yes || r.DryRun {
 		return true, nil
 	}
 	return true, p.confirm("go on?")
+}
+
+// memory is what the configuration says of the destination of a routing key: dialect.Memory.
+func (l *loaded) memory(routingKey string) (dedupe relay.Dedupe, known bool) {
+	i := l.config.routeOf(routingKey)
+	if i < 0 {
+		return relay.Dedupe{}, false
+	}
+	return l.config.Destinations[l.config.Routes[i].To].dedupe(), true
+}
+
+// doubtful says of messages of a replay that a relay may leave them out, and what a person can do about it.
+func doubtful(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; may be left out: %d may have taken effect already, and whether the receiver still remembers the key, only the "+
+		"configuration says: add -c FILE, or look at the receiver", n)
 }
 
 // nothing is the end of a command that finds nothing to change.

@@ -31,7 +31,7 @@ func (p *program) follow(ctx context.Context, db operator, r request, id string)
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			fmt.Fprintf(p.stderr, "not applied yet: see outboxd operations\n")
+			fmt.Fprintf(p.stderr, "not applied yet: see outboxd operations %s\n", id)
 			return context.Cause(ctx)
 		}
 	}

@@ -1,6 +1,10 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/outboxd/outboxd/dialect"
@@ -13,8 +17,9 @@ func (p *program) operationsCommand() *cobra.Command {
 		limit int
 	)
 	cmd := &cobra.Command{
-		Use: "operations", Short: "List what operators asked for, and what came of it, the last one first", Args: noArgs(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Use: "operations [ID…]", Short: "List what operators asked for, and what came of it, the last one first", Args: cobra.ArbitraryArgs,
+		Long: "operations lists the last ones, or those with these ids, and then exits with 4 if one of them does not exist.",
+		RunE: func(cmd *cobra.Command, ids []string) error {
 			if err := out.check(); err != nil {
 				return err
 			}
@@ -26,20 +31,49 @@ func (p *program) operationsCommand() *cobra.Command {
 				return err
 			}
 			defer db.Close()
-			found, err := db.Asked(cmd.Context(), open, limit)
-			if err != nil {
+			var (
+				found   []dialect.Operation
+				missing []string
+			)
+			if len(ids) == 0 {
+				found, err = db.Asked(cmd.Context(), open, limit)
+			} else {
+				found, missing, err = operationsOf(cmd.Context(), db, ids)
+			}
+			switch {
+			case err != nil:
 				return err
+			case out.format == "table":
+				err = rows(p.stdout, out, operationRows(found))
+			default:
+				err = rows(p.stdout, out, found)
 			}
-			if out.format == "table" {
-				return rows(p.stdout, out, operationRows(found))
+			if err == nil && len(missing) > 0 {
+				err = failf(exitNotFound, "%s", strings.Join(missing, "; "))
 			}
-			return rows(p.stdout, out, found)
+			return err
 		},
 	}
 	cmd.Flags().BoolVar(&open, "open", false, "only those that are not applied yet")
 	cmd.Flags().IntVar(&limit, "limit", 20, "at most so many operations, 1 to 1000")
 	out.flag(cmd)
 	return cmd
+}
+
+// operationsOf reads operations one by one. missing says of each that does not exist that it does not.
+func operationsOf(ctx context.Context, db operator, ids []string) (found []dialect.Operation, missing []string, err error) {
+	for _, id := range ids {
+		o, err := db.Operation(ctx, id)
+		if errors.Is(err, dialect.ErrNotFound) {
+			missing = append(missing, err.Error())
+			continue
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		found = append(found, o)
+	}
+	return found, missing, nil
 }
 
 // operationRow is an operation in a table: what fits a screen.

@@ -164,6 +164,13 @@ func TestGetTimeline(t *testing.T) {
 		SELECT 'm1', 0, 1, 'a', created_at, 1500000, 'retry', 503, 'http_5xx', '503', 'go' || char(27) || '[2J away' FROM outbox`)
 	l.exec(`INSERT INTO outbox_operation (op, filter, actor, note, applied_at, affected)
 		SELECT 'replay', '{"ids":["m1"]}', 'ann', 'mended', created_at + 2000000, 1 FROM outbox`)
+	for n, detail := range []string{"", `{"skipped":{"locked":1}}`, `{"skipped":{}}`} {
+		l.exec(`INSERT INTO outbox_operation (id, op, filter, actor, note, applied_at, affected, detail)
+			SELECT ?, 'correct', '{}', 'bea', 'no ' || ?, created_at + 3000000, 1, nullif(?, '') FROM outbox`, string(rune('a'+n)), n, detail)
+		l.exec(`INSERT INTO outbox_correction (operation_id, id) VALUES (?, 'm1')`, string(rune('a'+n)))
+	}
+	l.exec(`INSERT INTO outbox_operation (id, op, filter, applied_at, affected) SELECT 'other', 'correct', '{}', created_at, 1 FROM outbox`)
+	l.exec(`INSERT INTO outbox_correction (operation_id, id) VALUES ('other', 'm2')`)
 	for filter, affected := range map[string]int{`{"ids":["m1","m2"]}`: 1, `{"ids":["m2"]}`: 1, `{"state":"failed"}`: 5} {
 		l.exec(`INSERT INTO outbox_operation (op, filter, applied_at, affected) SELECT 'replay', ?, created_at, ? FROM outbox`, filter, affected)
 	}
@@ -175,6 +182,8 @@ func TestGetTimeline(t *testing.T) {
 		"TIME +0s retry 1 a 1.5s 503 http_5xx (503) go\\x1b[2J away",
 		"TIME +0s due - - - - - -",
 		"TIME +2s replay by ann (mended) - - - - - -",
+		"TIME +1s correct by bea (no 2) - - - - - -",
+		"TIME +0s correct by bea (no 0) - - - - - -",
 	}
 	var got []string
 	for line := range strings.Lines(table) {

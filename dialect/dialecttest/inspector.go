@@ -22,7 +22,7 @@ func TestInspector(t *testing.T, open func(t *testing.T) Backend) {
 		db := b.Open()
 		for name, run := range map[string]func(t *testing.T, b Backend, db DB){
 			"list": testList, "list of odd ids": testListOfOddIDs, "list refuses": testListRefuses,
-			"get": testGet, "get of nothing": testGetNothing, "lease": testLease, "JSON": testJSON, "status": testStatus,
+			"get": testGet, "get of nothing": testGetNothing, "lease": testLease, "corrected": testCorrected, "JSON": testJSON, "status": testStatus,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -65,6 +65,23 @@ func testGet(t *testing.T, _ Backend, db DB) {
 	for last, want := range map[string]string{"4": "secret", "a": "\x00\xff"} {
 		if payload, err := db.Payload(t.Context(), ID(last)); err != nil || string(payload) != want {
 			t.Errorf("payload of %s: %q, %v, want %q", last, payload, err, want)
+		}
+	}
+}
+
+func testCorrected(t *testing.T, b Backend, db DB) {
+	execute(t, b, b.Forms().put(t, `INSERT INTO outbox_correction (operation_id, id) VALUES
+		('{{id "1"}}', '{{id "4"}}'), ('{{id "1"}}', '{{id "5"}}'), ('{{id "2"}}', '{{id "5"}}'), ('{{id "3"}}', '{{id "4"}}')`))
+	for message, c := range map[string]struct{ asked, want []string }{
+		"4": {[]string{ID("1"), ID("2"), ID("f")}, []string{ID("1")}},
+		"5": {[]string{ID("1"), ID("2"), ID("3")}, []string{ID("1"), ID("2")}},
+		"6": {[]string{ID("1")}, nil},
+		"7": {nil, nil},
+	} {
+		got, err := db.Corrected(t.Context(), ID(message), c.asked)
+		slices.Sort(got)
+		if err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("corrections of %s: %v, %v, want %v", message, got, err, c.want)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/outboxd/outboxd/dialect"
 	"github.com/outboxd/outboxd/relay"
@@ -92,6 +93,32 @@ func TestOperationOfNoUUID(t *testing.T) {
 	}
 }
 
+func nobodyKnows(string) (relay.Dedupe, bool) { return relay.Dedupe{}, false }
+
+// TestPreviewOfUnknown: what may have taken effect is counted apart where nobody knows whether its destination remembers it.
+func TestPreviewOfUnknown(t *testing.T) {
+	t.Parallel()
+	d, db := known(t)
+	d.exec(t, "UPDATE outbox SET unknown_since = now() - interval '1 hour', reason = 'unknown' WHERE state = 'failed'")
+	for name, c := range map[string]struct {
+		order  relay.Order
+		memory dialect.Memory
+		want   string
+	}{
+		"nobody knows": {relay.Order{}, nobodyKnows, "1 1 map[resolved:1]"},
+		"forced":       {relay.Order{Force: true}, nobodyKnows, "1 0 map[resolved:1]"},
+		"remembered":   {relay.Order{}, func(string) (relay.Dedupe, bool) { return relay.Dedupe{Window: 2 * time.Hour}, true }, "1 0 map[resolved:1]"},
+		"forgotten":    {relay.Order{}, func(string) (relay.Dedupe, bool) { return relay.Dedupe{Window: time.Minute}, true }, "0 0 map[resolved:1 unknown:1]"},
+		"never":        {relay.Order{}, func(string) (relay.Dedupe, bool) { return relay.Dedupe{Never: true}, true }, "0 0 map[resolved:1 unknown:1]"},
+	} {
+		c.order.State = relay.Failed
+		p, err := db.Preview(t.Context(), relay.Operation{Op: relay.OpReplay, Order: c.order}, c.memory)
+		if got := fmt.Sprint(p.Affected, p.Doubtful, p.Skipped); err != nil || got != c.want {
+			t.Errorf("%s: %s, %v, want %s", name, got, err, c.want)
+		}
+	}
+}
+
 // TestAsk: what people ask for is counted before, and found again.
 func TestAsk(t *testing.T) {
 	t.Parallel()
@@ -101,7 +128,7 @@ func TestAsk(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := db.Preview(t.Context(), relay.Operation{Op: op, Order: order})
+		p, err := db.Preview(t.Context(), relay.Operation{Op: op, Order: order}, nobodyKnows)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +148,7 @@ func TestAsk(t *testing.T) {
 			t.Errorf("%s %s: %s, want %s", c.op, c.filter, got, c.want)
 		}
 	}
-	if _, err := db.Preview(t.Context(), relay.Operation{Op: relay.OpCancel, Order: relay.Order{Filter: relay.Filter{IDs: []string{"7"}}}}); err == nil || !strings.Contains(err.Error(), "UUID") {
+	if _, err := db.Preview(t.Context(), relay.Operation{Op: relay.OpCancel, Order: relay.Order{Filter: relay.Filter{IDs: []string{"7"}}}}, nobodyKnows); err == nil || !strings.Contains(err.Error(), "UUID") {
 		t.Errorf("a preview of an id that is none: %v", err)
 	}
 	d.exec(t, "INSERT INTO outbox (type, aggregatetype) SELECT 'many', 'm' FROM generate_series(1, 10600)")
