@@ -47,12 +47,17 @@ func buildRelay(l *loaded, p parts) (relay.Config, error) {
 		Name: orElse(c.Relay.Name, fmt.Sprintf("%s-%04x", host, rand.N(1<<16))), Lease: c.Relay.Lease,
 		StopTimeout: c.Relay.StopTimeout, Host: host, Version: builtFrom().Version, ConfigHash: c.hash(),
 	}
+	var failed error // of the last one: it has the mistakes of all
 	for _, name := range slices.Sorted(maps.Keys(c.Destinations)) {
 		d, err := l.destination(name, c.Destinations[name], p)
 		if err != nil {
-			return relay.Config{}, errors.Join(err, closeSinks(rc))
+			failed = err
+			continue
 		}
 		rc.Destinations = append(rc.Destinations, d)
+	}
+	if failed != nil {
+		return relay.Config{}, errors.Join(failed, closeSinks(rc))
 	}
 	for i := range c.Routes {
 		r := &c.Routes[i]

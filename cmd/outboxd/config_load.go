@@ -99,6 +99,9 @@ func (l *loaded) given(path string) string {
 			return path + suffix
 		}
 	}
+	if section, key := cut(path); section != "" && l.set(join(section+"_file", key)) { // headers_file
+		return join(section+"_file", key)
+	}
 	return path
 }
 

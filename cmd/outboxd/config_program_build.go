@@ -33,9 +33,10 @@ func (l *loaded) programSink(name string, p parts) (*programsink.Sink, error) {
 			p.log.Warn("a variable that a program is to get is not set", "destination", name, "variable", variable)
 		}
 	}
+	known := len(l.problems)
 	sink, err := programsink.New(c.sink(l.config.Relay.Lease, p.env), p.log)
 	if err != nil {
-		if l.failEach(path, "program.", err); len(l.problems) == 0 {
+		if l.failEach(path, "program.", err); len(l.problems) == known {
 			l.fail(path, "%s", err)
 		}
 		return nil, &configError{file: l.file, problems: l.problems}

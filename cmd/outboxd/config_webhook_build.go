@@ -81,12 +81,11 @@ func (l *loaded) webhookSink(name string, p parts) (*webhook.Sink, error) {
 	d, path := l.config.Destinations[name], join("destinations", name)+".webhook"
 	c := d.Webhook.sink(func(s secretSource) webhook.Source { return s.source(p.env) })
 	c.Width, c.Timeout = d.Width, l.longestTimeout(name)
-	if l.readSecrets(path, d.Webhook, p.env); len(l.problems) > 0 {
-		return nil, &configError{file: l.file, problems: l.problems}
-	}
+	known := len(l.problems)
+	l.readSecrets(path, d.Webhook, p.env)
 	sink, err := webhook.New(c, p.log)
 	if err != nil {
-		if l.failEach(path, "webhook.", err); len(l.problems) == 0 {
+		if l.failEach(path, "webhook.", err); len(l.problems) == known {
 			l.fail(path, "%s", err)
 		}
 		return nil, &configError{file: l.file, problems: l.problems}

@@ -124,14 +124,17 @@ func TestWebhook_SecretsElsewhere(t *testing.T) {
 	t.Parallel()
 	l, err := loadText(t, `
 destinations:
-  a: {webhook: {url: 'https://a.example', dedupe: 24h, bearer_file: ./nowhere, secrets_env: NOWHERE, headers_file: {X-Key: ./nowhere}}}
+  a: {webhook: {url: 'https://a.example', dedupe: 24h, bearer_file: ./nowhere, secrets_env: NOWHERE, headers_file: {X-Key: ./nowhere},
+    tls: {ca_file: ./nowhere, cert_file: ./nowhere, key_file: ./nowhere}}}
+  b: {webhook: {url: 'https://b.example', dedupe: 24h, basic: {username: u, password_file: ./nowhere}}}
+  c: {webhook: {url: 'https://c.example', dedupe: 24h, tls: {ca_file: ./nowhere}}}
 routes: [{match: a, to: a, ordered: false}]
 `)
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = buildRelay(l, parts{env: environment(), log: slog.New(slog.DiscardHandler)})
-	if n := strings.Count(errorText(err), "nowhere: no such file") + strings.Count(errorText(err), "NOWHERE is empty or not there"); n != 3 {
+	if n := strings.Count(errorText(err), "nowhere: no such file") + strings.Count(errorText(err), "NOWHERE is empty or not there"); n != 8 {
 		t.Errorf("not every secret that is not there is a mistake: %v", err)
 	}
 }

@@ -63,7 +63,9 @@ func TestDemo(t *testing.T) {
 				args = append(args, "--db", serverURL(t, variable))
 			}
 			d := newDemo(t, args...)
-			if code := d.play(); code != exitOK || !goodBalance.MatchString(d.stdout.String()) {
+			code := d.play()
+			crashes := strings.Count(d.stdout.String(), "(the crash was not charged)")
+			if code != exitOK || !goodBalance.MatchString(d.stdout.String()) || crashes != 1 {
 				t.Errorf("exit %d: %s\n%s", code, d.stderr.String(), d.stdout.String())
 			}
 			if variable != "" && schemaIsThere(t, serverURL(t, variable), d.stdout.String()) {

@@ -42,6 +42,14 @@ func TestDestTest(t *testing.T) {
 	plain, secure := httptest.NewServer(seen), httptest.NewUnstartedServer(seen)
 	secure.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	secure.StartTLS()
+	away := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		status := http.StatusServiceUnavailable
+		if req.URL.Path == "/unknown" {
+			status = http.StatusUnauthorized
+		}
+		w.WriteHeader(status)
+	}))
+	t.Cleanup(away.Close)
 	t.Cleanup(plain.Close)
 	t.Cleanup(secure.Close)
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "orders"), kfake.EnableSASL(), kfake.Superuser("PLAIN", "shop", "s3cret"))
@@ -59,11 +67,13 @@ destinations:
   stranger: {webhook: {url: %[2]q, dedupe: 24h, bearer_file: %[1]s/other}}
   secure: {webhook: {url: %[3]q, dedupe: 24h, bearer_file: %[1]s/token, tls: {ca_file: %[1]s/ca.pem}}}
   untrusted: {webhook: {url: %[3]q, dedupe: 24h, bearer_file: %[1]s/token}}
+  tokenless: {webhook: {url: %[2]q, dedupe: 24h, oauth2: {token_url: "%[5]s/away", client_id: shop, client_secret_file: %[1]s/token}}}
+  unknown: {webhook: {url: %[2]q, dedupe: 24h, oauth2: {token_url: "%[5]s/unknown", client_id: shop, client_secret_file: %[1]s/token}}}
   away: {webhook: {url: "http://127.0.0.1:1/", dedupe: never}}
   orders: {kafka: {brokers: [%[4]q], topic: orders, sasl: {mechanism: PLAIN, username: shop, password_env: KAFKA_PASSWORD}}}
   invoices: {kafka: {brokers: [%[4]q], topic: invoices, sasl: {mechanism: PLAIN, username: shop, password_file: %[1]s/token}}}
   screen: {stdout: {}}
-`, dir, plain.URL, secure.URL, broker))
+`, dir, plain.URL, secure.URL, broker, away.URL))
 	for name, c := range map[string]struct {
 		code int
 		want []string
@@ -72,6 +82,8 @@ destinations:
 		"stranger":  {exitDestination, []string{"failed  options: HTTP 401 Unauthorized: it does not take our credentials; check bearer"}},
 		"secure":    {exitOK, []string{"ok      tls: TLS 1.3, certificate of \"example.com", "ok      options"}},
 		"untrusted": {exitDestination, []string{"ok      connection", "failed  tls: ", "; check tls.ca_file"}},
+		"tokenless": {exitDestination, []string{"failed  token: no token: the token server answered HTTP 503; that is no mistake in oauth2: wait, and try again"}},
+		"unknown":   {exitDestination, []string{"failed  token: no token: the token server answered HTTP 401; check oauth2"}},
 		"away":      {exitDestination, []string{"failed  connection: ", "connection refused; check host and port in url"}},
 		"orders":    {exitOK, []string{"ok      login " + broker + ": PLAIN", "ok      topic orders: 1 partitions"}},
 		"invoices":  {exitDestination, []string{"ok      login", "failed  topic invoices: ", "; create the topic"}},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"regexp"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -77,6 +78,7 @@ func (l *loaded) testDestination(ctx context.Context, name string, d destination
 
 // mended adds to a step of a webhook's test that failed where to look.
 func mended(told func(step, words string, err error)) func(step, words string, err error) {
+	waits := regexp.MustCompile(`answered HTTP (429|5\d\d)\b`) // the words of the token step
 	look := map[string]string{
 		"address":    "check the host in url, and the names that this host can resolve",
 		"connection": "check host and port in url, and what stands between",
@@ -85,7 +87,11 @@ func mended(told func(step, words string, err error)) func(step, words string, e
 		"options":    "check bearer, basic or oauth2, and what the receiver wants",
 	}
 	return func(step, words string, err error) {
-		if mend := look[step]; err != nil && mend != "" {
+		mend := look[step]
+		if step == "token" && err != nil && waits.MatchString(err.Error()) {
+			mend = "that is no mistake in oauth2: wait, and try again"
+		}
+		if err != nil && mend != "" {
 			err = fmt.Errorf("%w; %s", err, mend)
 		}
 		told(step, words, err)

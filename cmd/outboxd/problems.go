@@ -109,6 +109,10 @@ func held(b dialect.BreakerStatus, destination, key string) string {
 	if b.LastError != "" {
 		words += "; the last: " + b.LastError
 	}
+	switch class, _, _ := strings.Cut(b.LastError, ":"); class {
+	case "auth", "tls", "dns", "refused":
+		words += "; try outboxd dest test " + shellWord(destination)
+	}
 	return words
 }
 

@@ -53,7 +53,7 @@ func TestProblems(t *testing.T) {
 				Waiting:  []dialect.Waits{{RoutingKey: "orders", Why: dialect.Due, Messages: 9, Oldest: age(time.Hour)}},
 				Breakers: []dialect.BreakerStatus{{Relay: "a", Name: "out", State: "open", Failures: 5, LastError: "refused: no broker"}},
 			},
-			want: []string{"destination out is open at relay a: after 5 failures in a row only a probe goes out now and then; the last: refused: no broker"},
+			want: []string{"destination out is open at relay a: after 5 failures in a row only a probe goes out now and then; the last: refused: no broker; try outboxd dest test out"},
 		},
 		"the destination of some is open": {
 			status: dialect.Status{Relays: alive, Waiting: due, Breakers: open("out")}, routes: routes,
@@ -86,6 +86,14 @@ func TestProblems(t *testing.T) {
 		"everything is paused": {
 			status: dialect.Status{Relays: alive, Waiting: due, Pauses: pause("everything")}, routes: routes,
 			want: []string{"everything is paused by bob until outboxd resume"},
+		},
+		"a destination answers, and turns everything down": {
+			status: dialect.Status{Relays: alive, Breakers: []dialect.BreakerStatus{{Relay: "a", Name: "out", State: "open", Failures: 5, LastError: "http_5xx: HTTP 503"}}},
+			want:   []string{outOpen + "; the last: http_5xx: HTTP 503"},
+		},
+		"the credentials of a destination are not taken": {
+			status: dialect.Status{Relays: alive, Breakers: []dialect.BreakerStatus{{Relay: "a", Name: "out", State: "open", Failures: 5, LastError: "auth: HTTP 401"}}},
+			want:   []string{outOpen + "; the last: auth: HTTP 401; try outboxd dest test out"},
 		},
 		"one of its routing keys is open": {
 			status: dialect.Status{Relays: alive, Breakers: []dialect.BreakerStatus{{Relay: "a", Name: "out/orders", State: "open", Failures: 7}}},

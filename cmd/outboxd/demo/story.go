@@ -236,7 +236,7 @@ func (s *story) sent(number, n int) {
 		key = "new " + key
 	}
 	crash := ""
-	if n > 0 && v.attempt == visits[n-1].attempt {
+	if number == killed && n > 0 && v.attempt == visits[n-1].attempt {
 		crash = " (the crash was not charged)"
 	}
 	s.page.line("sent", "order %d, attempt %d%s, %s", number, v.attempt, crash, key)

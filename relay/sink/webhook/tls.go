@@ -9,36 +9,59 @@ import (
 	"os"
 )
 
-// config makes what every connection starts from. The error is a mistake of the configuration and names the file.
+// config makes what every connection starts from. The error is every mistake of the configuration, each in a line that names
+// the file.
 func (t *TLS) config() (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
 	if t == nil {
 		return c, nil
 	}
 	c.ServerName = t.ServerName
-	if t.CAFile != "" {
-		pem, err := os.ReadFile(t.CAFile)
-		if err != nil {
-			return nil, fmt.Errorf("webhook.tls.ca_file: %w", fileError(err))
-		}
-		c.RootCAs = x509.NewCertPool()
-		if !c.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("webhook.tls.ca_file: %s holds no certificate in PEM", t.CAFile)
-		}
+	roots, err := t.roots()
+	if err := errors.Join(err, t.checkKeyPair()); err != nil {
+		return nil, err
 	}
+	c.RootCAs = roots
+	if t.CertFile != "" {
+		c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return t.keyPair() }
+	}
+	return c, nil
+}
+
+// roots are whom we trust; nil: whom the system does.
+func (t *TLS) roots() (*x509.CertPool, error) {
+	if t.CAFile == "" {
+		return nil, nil
+	}
+	pem, err := os.ReadFile(t.CAFile)
+	if err != nil {
+		return nil, fmt.Errorf("webhook.tls.ca_file: %w", fileError(err))
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("webhook.tls.ca_file: %s holds no certificate in PEM", t.CAFile)
+	}
+	return roots, nil
+}
+
+// checkKeyPair finds every file of our certificate that cannot be read.
+func (t *TLS) checkKeyPair() error {
 	if t.CertFile == "" {
-		return c, nil
+		return nil
 	}
+	var errs []error
 	for key, name := range map[string]string{"cert_file": t.CertFile, "key_file": t.KeyFile} {
 		if _, err := os.ReadFile(name); err != nil {
-			return nil, fmt.Errorf("webhook.tls.%s: %w", key, fileError(err))
+			errs = append(errs, fmt.Errorf("webhook.tls.%s: %w", key, fileError(err)))
 		}
 	}
-	if _, err := t.keyPair(); err != nil {
-		return nil, fmt.Errorf("webhook.tls.cert_file: %w", err)
+	if len(errs) > 0 {
+		return errors.Join(errs...)
 	}
-	c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return t.keyPair() }
-	return c, nil
+	if _, err := t.keyPair(); err != nil {
+		return fmt.Errorf("webhook.tls.cert_file: %w", err)
+	}
+	return nil
 }
 
 // keyPair reads our certificate. It is asked again for every connection, since certificates are renewed in place.
