@@ -19,14 +19,18 @@ type explained struct {
 // asker asks why about messages of one database.
 type asker struct {
 	*database
-	config string // of the relay
+	config string // of the relay; empty: there is none
 	ids    map[string]string
 }
 
 // ask asks about the message of a type.
 func (a *asker) ask(t *testing.T, kind string) explained {
 	t.Helper()
-	stdout, stderr, code := outboxd(t, a.env(), "why", a.ids[kind], "-o", "json", "-c", a.config)
+	args := []string{"why", a.ids[kind], "-o", "json"}
+	if a.config != "" {
+		args = append(args, "-c", a.config)
+	}
+	stdout, stderr, code := outboxd(t, a.env(), args...)
 	var answers []explained
 	if err := json.Unmarshal([]byte(stdout), &answers); err != nil || code != 0 || len(answers) != 1 {
 		t.Fatalf("outboxd why: exit code %d, %v\n%s%s", code, err, stdout, stderr)
@@ -109,9 +113,20 @@ routes:
 	a.hears(t, "lost", "it has been due since ", "no route takes routing key elsewhere: ")
 	a.hears(t, "slow", "relay first took it at ", "the outcome is written when its send ends, which may take 1m; ")
 
-	bad := a.hears(t, "bad", "its destination answered that it will never take it: http_4xx (", "correct its payload, or replay it")
+	blind := &asker{d, "", a.ids}
+	blind.hears(t, "lost", "", " route for routing key elsewhere")
+	blind.hears(t, "busy", "attempt 1 by relay first was turned down at ", "only the configuration says: add -c FILE")
+
+	bad := a.hears(t, "bad", "its destination answered that it will never take it: http_4xx (HTTP 422 Unprocessable Entity); it said: unknown currency",
+		"correct its payload, or replay it")
 	a.obeys(t, bad.Commands[1])
 	d.waitCount(t, patience, 1, "SELECT count(*) FROM outbox WHERE type = 'bad' AND state = 'failed' AND replays = 1 AND send_id IS NOT NULL")
+	a.obeys(t, strings.Replace(bad.Commands[0], "FILE", configFile(t, `{"currency":"EUR"}`), 1))
+	d.waitCount(t, patience, 1, "SELECT count(*) FROM outbox WHERE type = 'bad' AND state = 'failed' AND replays = 2")
+	life, stderr, code := outboxd(t, d.env(), "get", a.ids["bad"], "--attempts")
+	if code != 0 || strings.Count(life, " failed: rejected ") != 3 || !strings.Contains(life, " replay by ") || !strings.Contains(life, " correct by ") {
+		t.Errorf("exit code %d\n%s%s", code, life, stderr)
+	}
 
 	if _, stderr, code := outboxd(t, d.env(), "pause", "--routing-key", "charges", "--for", "1h", "--note", "upgrade", "--yes", "--wait"); code != 0 {
 		t.Fatalf("outboxd pause: exit code %d\n%s", code, stderr)
