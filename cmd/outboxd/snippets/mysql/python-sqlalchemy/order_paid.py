@@ -12,12 +12,12 @@ class ShopOrder(Base):
 
 # Python, SQLAlchemy. A plain table that is not in Base.metadata: Alembic neither makes nor drops it.
 #   - Only the columns that you set: a mapped class would write None into the others, and that is refused.
-outbox = sa.table("outbox", sa.column("aggregatetype"), sa.column("aggregateid"), sa.column("type"), sa.column("payload", sa.LargeBinary))
+outbox = sa.table("outbox", sa.column("aggregatetype"), sa.column("aggregateid"), sa.column("type"), sa.column("payload"))
 
 
 #   - One session, one transaction: an event after_commit is the very gap that the outbox closes.
 #   - flush: the order's row is locked before its message gets its place, so that messages of one order keep their order.
-#   - payload is bytes, in a column of LargeBinary: they stay what they are, whatever charset the URL has.
+#   - payload is bytes, not str: they stay what they are, whatever charset the URL has.
 def pay_order(session: Session, order: int, payload: bytes):
     with session.begin():
         session.get(ShopOrder, order).paid = True

@@ -3,7 +3,7 @@ class ShopOrder < ActiveRecord::Base
 end
 
 # Ruby on Rails, ActiveRecord.
-#   - inheritance_column: a column of the name type means single-table inheritance, and ends in SubclassNotFound.
+#   - inheritance_column: a column of the name type means single-table inheritance, and new or find end in SubclassNotFound.
 #   - insert! writes the columns that it is given and no other; save would write nil, which is refused, or change rows.
 #   - encoding stays unicode in database.yml, as it is by default: in another one, characters outside of ASCII get lost.
 class OutboxMessage < ActiveRecord::Base
