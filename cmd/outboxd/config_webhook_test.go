@@ -128,14 +128,15 @@ destinations:
     tls: {ca_file: ./nowhere, cert_file: ./nowhere, key_file: ./nowhere}}}
   b: {webhook: {url: 'https://b.example', dedupe: 24h, basic: {username: u, password_file: ./nowhere}}}
   c: {webhook: {url: 'https://c.example', dedupe: 24h, tls: {ca_file: ./nowhere}}}
+  d: {webhook: {url: 'https://d.example', dedupe: 24h, bearer_file: ./nowhere, headers_file: {X-Key: ./nowhere}}}
 routes: [{match: a, to: a, ordered: false}]
 `)
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = buildRelay(l, parts{env: environment(), log: slog.New(slog.DiscardHandler)})
-	if n := strings.Count(errorText(err), "nowhere: no such file") + strings.Count(errorText(err), "NOWHERE is empty or not there"); n != 8 {
-		t.Errorf("not every secret that is not there is a mistake: %v", err)
+	if n := strings.Count(errorText(err), "nowhere: no such file") + strings.Count(errorText(err), "NOWHERE is empty or not there"); n != 10 {
+		t.Errorf("not every file that is not there is one mistake: %v", err)
 	}
 }
 
