@@ -5,11 +5,13 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -146,16 +148,28 @@ func runScript(t *testing.T, dir string) string {
 	return stdout.String()
 }
 
-// freeAddress is one that nobody listens on. Somebody else may take it before it is used, which is a failure to repeat.
+// freeAddress is one that nobody listens on, and that nobody is given by the system meanwhile: its port lies below those
+// that a listener on port 0 or a connection gets, so that a program may take a while until it listens there.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 1000 {
+		address := fmt.Sprintf("127.0.0.1:%d", 10000+rand.IntN(10000))
+		listener, err := net.Listen("tcp", address)
+		if err != nil {
+			continue
+		}
+		if _, given := givenAddresses.LoadOrStore(address, true); !given {
+			defer listener.Close()
+			return address
+		}
+		_ = listener.Close()
 	}
-	defer listener.Close()
-	return listener.Addr().String()
+	t.Fatal("no port is free between 10000 and 20000")
+	return ""
 }
+
+// givenAddresses are those that a test has, though nobody listens there yet.
+var givenAddresses sync.Map
 
 // block is a fenced block of a Markdown file.
 type block struct {
