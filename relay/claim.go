@@ -16,6 +16,7 @@ const (
 type claimer struct {
 	*Relay
 	lanes      map[string]*lane
+	routes     *routing        // that lanes was made by
 	version    int             // of the known routing keys that lanes was made of
 	asked      map[turn]string // the lane asked last, of each destination with more lanes than places
 	crowded    bool            // this round leaves out lanes that have no place

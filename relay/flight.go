@@ -97,21 +97,37 @@ func (r *Relay) startAll(f flight, chunk []Claim, messages []Message, bytes int)
 
 // carry walks one loaded message to its settlement, and gives its place back once the Sink has returned.
 func (r *Relay) carry(f flight, m *Message) {
-	policy := r.policy(m.RoutingKey, m.Type)
-	if s, ready := r.ready(f, m, policy); !ready {
+	terms, s, ready := r.ready(f, m)
+	if !ready {
 		f.dest.drop(m.Bytes)
 		r.unstarted(f, m.Claim, s)
 		r.flights.Done()
 		return
 	}
 	before, began := f.dest.openings(m.RoutingKey), time.Now()
-	r.send(f, m, policy.Timeout, func(o Outcome) {
-		t := Try{Claim: m.Claim, Outcome: o, Policy: *policy, Never: f.dest.Dedupe.Never, Took: time.Since(began), Draw: rand.Float64()}
+	r.send(f, m, terms.policy.Timeout, func(o Outcome) {
+		t := Try{Claim: m.Claim, Outcome: o, Policy: terms.policy, Never: terms.dedupe.Never, Took: time.Since(began), Draw: rand.Float64()}
 		r.conclude(f, m, before, began, t)
 		r.flights.Done()
 	})
 	f.dest.drop(m.Bytes)
 	f.dest.free(m.RoutingKey, true)
+}
+
+// terms are what a send is bounded and decided by: as they stood when it was admitted, whatever is reloaded meanwhile.
+type terms struct {
+	policy Policy
+	dedupe Dedupe
+}
+
+// terms are those of a message now. There are none where its route, since it was claimed for the destination, leads to
+// another one or is gone.
+func (r *Relay) terms(d *destination, m *Message) (t terms, ok bool) {
+	route := r.routing.Load().routeOf(m.RoutingKey)
+	if route == nil || route.To != d.Name {
+		return t, false
+	}
+	return terms{route.policy(m.Type), d.dedupe()}, true
 }
 
 // conclude tells the breakers what a send came to that began at that moment, decides and settles. A fail that is the sink's
@@ -145,26 +161,30 @@ func (r *Relay) tellFailure(f flight, m *Message, t Try) {
 
 // ready makes a message ready for its send, or says what becomes of it without one. A header that is no string is our
 // verdict, not the destination's: no breaker hears of it.
-func (r *Relay) ready(f flight, m *Message, policy *Policy) (s Settlement, ready bool) {
+func (r *Relay) ready(f flight, m *Message) (t terms, s Settlement, ready bool) {
+	t, ok := r.terms(f.dest, m)
+	if !ok {
+		return t, Release(m.Claim), false
+	}
 	s, turned := Admit(Admission{
-		Claim: m.Claim, Policy: policy, Dedupe: f.dest.Dedupe, Since: time.Since(f.since),
+		Claim: m.Claim, Policy: &t.policy, Dedupe: t.dedupe, Since: time.Since(f.since),
 		Paused: !r.pauses.accepts(m.Type, m.SchemaVersion),
 	})
 	if turned {
-		return s, false
+		return t, s, false
 	}
 	headers, err := parseHeaders(m.RawHeaders)
 	if err != nil {
-		return ended(m.Claim, Rejected, "invalid", err.Error()).telling(policy.Emit), false
+		return t, ended(m.Claim, Rejected, "invalid", err.Error()).telling(t.policy.Emit), false
 	}
 	if r.begin(f, m.RoutingKey) != nil {
-		return Release(m.Claim), false
+		return t, Release(m.Claim), false
 	}
 	m.Headers = headers
-	if window := f.dest.Dedupe.Window; m.Unknown && window > 0 {
+	if window := t.dedupe.Window; m.Unknown && window > 0 {
 		m.StartBy = f.since.Add(window - m.UnknownFor)
 	}
-	return Settlement{}, true
+	return t, Settlement{}, true
 }
 
 // begin waits until the destination's rate allows a send. It gives an error where that may not be made any more: while

@@ -2,7 +2,6 @@ package relay
 
 import (
 	"context"
-	"slices"
 	"time"
 )
 
@@ -68,9 +67,10 @@ func (r *Relay) finishOnce(ctx context.Context) {
 }
 
 func (r *Relay) presence() Beat {
-	b := Beat{Host: r.cfg.Host, Version: r.cfg.Version, ConfigHash: r.cfg.ConfigHash}
+	routes := r.routing.Load()
+	b := Beat{Host: r.cfg.Host, Version: r.cfg.Version, ConfigHash: routes.hash}
 	for _, d := range r.destinations {
-		if !d.Shared || slices.ContainsFunc(r.cfg.Routes, func(route Route) bool { return route.To == d.Name }) { // else it has no use for its share
+		if !d.Shared || routes.leadsTo(d.Name) { // else it has no use for its share
 			b.Destinations = append(b.Destinations, d.Name)
 		}
 		b.Breakers = append(b.Breakers, d.breakerStates()...)

@@ -26,10 +26,12 @@ type opTurn struct {
 
 func (r *Relay) operate(ctx context.Context) {
 	o := &operator{Relay: r, turns: map[string]*opTurn{}}
-	asked := r.cfg.ConfigHash == ""
+	asked := "" // of which configuration
 	for wait := time.Duration(0); sleep(ctx, wait); {
 		r.ticks.mark("operate")
-		asked = asked || r.call(ctx, "ask", func(ctx context.Context) error { return r.cfg.Database.Ask(ctx, r.newConfiguration()) }) == nil
+		if hash := r.routing.Load().hash; hash != asked && r.askForNoPolicy(ctx, hash) == nil {
+			asked = hash
+		}
 		began := time.Now()
 		next := o.round(ctx)
 		wait = max(time.Since(began), min(time.Until(next), operateEvery))
@@ -113,11 +115,11 @@ func (r *Relay) operateOn(ctx context.Context, op Operation, judge func(Candidat
 
 // judge is Judge with what the configuration says of the message.
 func (r *Relay) judge(op Operation, c Candidate) Verdict {
-	route := r.routeOf(c.RoutingKey)
+	route := r.routing.Load().routeOf(c.RoutingKey)
 	if route == nil {
 		return Judge(op, c, Dedupe{})
 	}
-	v := Judge(op, c, r.destination(route.To).Dedupe)
+	v := Judge(op, c, r.destination(route.To).dedupe())
 	if v.Effect == Withdrawn {
 		v.Emit = route.policy(c.Type).Emit
 	}

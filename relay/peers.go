@@ -74,9 +74,9 @@ func (r *Relay) divide(ctx context.Context, p *peers) {
 			continue
 		}
 		relays := p.serving(d.Name, now)
-		mine := p.share(relays, d.Width, now)
-		if d.take(mine, p.beaten.Add(shareFor)) {
-			r.log.Info("places at a destination", "destination", d.Name, "places", mine.places, "of", d.Width, "relays", len(relays))
+		if d.take(p.part(relays, now), p.beaten.Add(shareFor)) {
+			places, width := d.places()
+			r.log.Info("places at a destination", "destination", d.Name, "places", places, "of", width, "relays", len(relays))
 			r.wakeUp()
 		}
 	}
@@ -123,16 +123,39 @@ func (p *peers) serving(destination string, now time.Time) []string {
 	return names
 }
 
-// share divides a width among relays, and says which part of a rate goes with it. Where there are more relays than places,
-// the first by name have one each. Who has just joined waits until no other can take it for absent.
-func (p *peers) share(relays []string, width int, now time.Time) part {
+// part is this relay's among those that share something. Who has just joined waits until no other can take it for absent.
+func (p *peers) part(relays []string, now time.Time) part {
 	if len(relays) > 1 && now.Sub(p.joined) < joinAfter {
 		return part{}
 	}
-	workers := min(len(relays), width)
-	i := slices.Index(relays, p.own)
-	if i >= workers {
-		return part{standby: true}
+	return part{turn: slices.Index(relays, p.own), of: len(relays)}
+}
+
+// part says which one this relay is, in order of the names, of how many that share a destination. Its zero value is none:
+// nobody knows yet.
+type part struct{ turn, of int }
+
+// whole is that of a relay which shares with nobody.
+var whole = part{turn: 0, of: 1}
+
+// sharers is how many relays have places. Where there are more relays than places, the first have one each.
+func (p part) sharers(width int) int { return min(p.of, width) }
+
+// standby tells that other relays have all places.
+func (p part) standby(width int) bool { return p.of > 0 && p.turn >= p.sharers(width) }
+
+func (p part) places(width int) int {
+	if p.of == 0 || p.standby(width) {
+		return 0
 	}
-	return part{places: width/workers + btoi(i < width%workers), rate: 1 / float64(workers)}
+	n := p.sharers(width)
+	return width/n + btoi(p.turn < width%n)
+}
+
+// rate is how much of a rate goes with the places, of 1.
+func (p part) rate(width int) float64 {
+	if p.places(width) == 0 {
+		return 0
+	}
+	return 1 / float64(p.sharers(width))
 }

@@ -14,10 +14,10 @@ func TestPeers_LateBeat(t *testing.T) {
 	there := asked.Add(4 * time.Second)
 	p.beat(asked, there)
 	p.watch([]Peer{{Name: "a", Seen: "1", Destinations: []string{"d"}}}, there)
-	if got := p.share(p.serving("d", there), 8, there.Add(joinAfter-time.Second)); got.places != 0 || got.standby {
+	if got := p.part(p.serving("d", there), there.Add(joinAfter-time.Second)); got.places(8) != 0 || got.standby(8) {
 		t.Errorf("%+v, want nothing yet", got)
 	}
-	if got := p.share(p.serving("d", there), 8, there.Add(joinAfter)); got.places != 4 || got.rate != 0.5 {
+	if got := p.part(p.serving("d", there), there.Add(joinAfter)); got.places(8) != 4 || got.rate(8) != 0.5 {
 		t.Errorf("%+v, want half", got)
 	}
 }
@@ -35,7 +35,7 @@ func TestPeers_Gap(t *testing.T) {
 		again := first.Add(time.Minute + gap)
 		p.beat(again, again)
 		p.watch([]Peer{{Name: "a", Seen: "1", Destinations: []string{"d"}}}, again)
-		if got := p.share(p.serving("d", again), 8, again.Add(time.Second)); got.places != places || joined.Equal(first) {
+		if got := p.part(p.serving("d", again), again.Add(time.Second)); got.places(8) != places || joined.Equal(first) {
 			t.Errorf("after a gap of %s: %+v, want %d places", gap, got, places)
 		}
 	}
@@ -47,7 +47,6 @@ func TestRamp_WithoutAShare(t *testing.T) {
 	now := time.Now()
 	cfg := Destination{Name: "d", Width: 8, Shared: true, Breaker: BreakerConfig{Run: 5, Pause: time.Second, Cap: time.Second}}
 	d := newDestination(cfg, slog.New(slog.DiscardHandler), func() {})
-	whole := part{places: 8, rate: 1}
 	d.take(whole, now.Add(time.Hour))
 	d.whole.trip(now)
 	d.whole.probed(now, KindDone, "")

@@ -17,8 +17,9 @@ const (
 // Relay walks messages through their life. Its loops share little: the leases, the destinations and the queue of
 // settlements.
 type Relay struct {
-	cfg          Config
+	cfg          Config // as New was given it; what Reload changes is in routing and destinations
 	log          *slog.Logger
+	routing      atomic.Pointer[routing]
 	destinations []*destination
 	known        known
 	pauses       pauses
@@ -47,6 +48,7 @@ func New(cfg Config) (*Relay, error) {
 		return nil, err
 	}
 	r := &Relay{cfg: cfg, log: cfg.Log, leases: newLeases(cfg.Lease), wake: make(chan struct{}, 1)}
+	r.routing.Store(&routing{cfg.Routes, cfg.ConfigHash})
 	r.known.seen, r.faults.last, r.ticks.at = map[string]time.Time{}, map[string]time.Time{}, map[string]time.Time{}
 	r.settler = newSettler(r)
 	for _, d := range cfg.Destinations {

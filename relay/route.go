@@ -49,13 +49,14 @@ func (k *known) since(version int) (keys []string, now int) {
 
 // discover keeps the known routing keys current. A message of a key that no route matches is never claimed.
 func (r *Relay) discover(ctx context.Context) {
+	var by *routing
 	for counted := (time.Time{}); ctx.Err() == nil; {
 		r.ticks.mark("discover")
 		began := time.Now()
 		_ = r.discoverOnce(ctx) // call has logged it, and the next look is soon
-		if began.Sub(counted) >= unroutedEvery {
+		if now := r.routing.Load(); now != by || began.Sub(counted) >= unroutedEvery {
 			r.countUnrouted(ctx)
-			counted = began
+			by, counted = now, began
 		}
 		sleep(ctx, max(discoverEvery, 20*time.Since(began)))
 	}
@@ -74,71 +75,48 @@ func (r *Relay) discoverOnce(ctx context.Context) error {
 // countUnrouted counts what waits for a configuration that has a route for it.
 func (r *Relay) countUnrouted(ctx context.Context) {
 	keys, _ := r.known.since(-1)
-	keys = slices.DeleteFunc(keys, func(key string) bool { return r.routeOf(key) != nil })
+	routes := r.routing.Load()
+	keys = slices.DeleteFunc(keys, func(key string) bool { return routes.routeOf(key) != nil })
 	waiting, err := r.look(ctx, Look{RoutingKeys: keys, Limit: unroutedCount})
 	if err == nil {
 		r.unrouted.Store(int64(len(waiting)))
 	}
 }
 
-// route makes lanes of the routing keys that are known, and of those that routes name in full, when they changed.
+// route makes lanes of the routing keys that are known, and of those that routes name in full, when they or the routes
+// changed.
 func (c *claimer) route() {
+	routes := c.routing.Load()
+	if routes != c.routes {
+		c.routes, c.version = routes, -1
+	}
 	keys, version := c.known.since(c.version)
-	if c.lanes != nil && version == c.version {
+	if version == c.version {
 		return
 	}
 	c.version = version
-	for _, r := range c.cfg.Routes {
+	for _, r := range routes.routes {
 		if !strings.HasSuffix(r.Match, "*") {
 			keys = append(keys, r.Match)
 		}
 	}
 	lanes := make(map[string]*lane, len(keys))
 	for _, key := range keys {
-		if l := c.lanes[key]; l != nil {
+		route := routes.routeOf(key)
+		if route == nil {
+			continue
+		}
+		to := c.destination(route.To)
+		if l := c.lanes[key]; l != nil && l.dest == to {
 			lanes[key] = l
-		} else if route := c.routeOf(key); route != nil {
-			lanes[key] = &lane{key: key, dest: c.destination(route.To)}
+		} else {
+			lanes[key] = &lane{key: key, dest: to}
 		}
 	}
 	c.lanes = lanes
 	for _, d := range c.destinations {
 		d.forget(func(key string) bool { return lanes[key] != nil })
 	}
-}
-
-// routeOf returns the first route that matches, nil if none does.
-func (r *Relay) routeOf(key string) *Route {
-	for i := range r.cfg.Routes {
-		if r.cfg.Routes[i].matches(key) {
-			return &r.cfg.Routes[i]
-		}
-	}
-	return nil
-}
-
-// policy returns what bounds a message, nil where no route takes it.
-func (r *Relay) policy(key, typ string) *Policy {
-	route := r.routeOf(key)
-	if route == nil {
-		return nil
-	}
-	p := route.policy(typ)
-	return &p
-}
-
-// policy is that of a type: by its exact name, then by the longest prefix and "*", then the route's own.
-func (r *Route) policy(typ string) Policy {
-	if p, ok := r.Types[typ]; ok {
-		return p
-	}
-	policy, longest := r.Policy, -1
-	for pattern, p := range r.Types {
-		if prefix, ok := strings.CutSuffix(pattern, "*"); ok && strings.HasPrefix(typ, prefix) && len(prefix) > longest {
-			policy, longest = p, len(prefix)
-		}
-	}
-	return policy
 }
 
 func (r *Relay) destination(name string) *destination {
@@ -168,12 +146,4 @@ func (c *claimer) roomy() []string {
 	}
 	slices.Sort(keys)
 	return keys
-}
-
-// matches tells whether a route takes a routing key.
-func (r *Route) matches(key string) bool {
-	if prefix, ok := strings.CutSuffix(r.Match, "*"); ok {
-		return strings.HasPrefix(key, prefix)
-	}
-	return key == r.Match
 }

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// routing is a claimer of one destination, of which a test sets the known routing keys.
-type routing struct {
+// routed is a claimer of one destination, of which a test sets the known routing keys.
+type routed struct {
 	*claimer
 	t *testing.T
 }
 
-func newRouting(t *testing.T) *routing {
+func newRouted(t *testing.T) *routed {
 	t.Helper()
 	r, err := New(Config{
 		Name: "a", Database: struct{ Database }{},
@@ -23,11 +23,11 @@ func newRouting(t *testing.T) *routing {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &routing{&claimer{Relay: r}, t}
+	return &routed{&claimer{Relay: r}, t}
 }
 
 // route routes, and demands these lanes, made anew or left as they were.
-func (r *routing) route(anew bool, want ...string) {
+func (r *routed) route(anew bool, want ...string) {
 	r.t.Helper()
 	const mark = "a mark that lanes made anew do not have"
 	if r.lanes != nil {
@@ -47,7 +47,7 @@ func (r *routing) route(anew bool, want ...string) {
 // of the claims asks; a lane that stays keeps what it knows.
 func TestRoute_OnlyWhenKeysChange(t *testing.T) {
 	t.Parallel()
-	r := newRouting(t)
+	r := newRouted(t)
 	now := time.Now()
 	r.route(true, "named")
 	r.route(false, "named")
@@ -72,7 +72,7 @@ func TestRoute_OnlyWhenKeysChange(t *testing.T) {
 // more does not make its cluster look open for ever.
 func TestRoute_ForgetsBreakers(t *testing.T) {
 	t.Parallel()
-	r := newRouting(t)
+	r := newRouted(t)
 	d, now := r.destinations[0], time.Now()
 	r.known.add([]string{"order_paid"}, now)
 	r.route(true, "named", "order_paid")

@@ -17,9 +17,9 @@ const (
 
 // share is how much of a destination this relay may use. Its destination's mutex guards it.
 type share struct {
-	places  int       // of Width
-	until   time.Time // it holds no longer, since others may take the relay for dead then; zero: for ever
-	standby bool      // other relays have all places
+	part   part
+	places int       // what that is of Width
+	until  time.Time // it holds no longer, since others may take the relay for dead then; zero: for ever
 
 	pace      *rate.Limiter // of sends; nil: no limit
 	ahead     time.Duration // how much of the rate may be claimed before its time
@@ -31,36 +31,40 @@ type share struct {
 
 // newShare is all of the destination, or none of it as long as nobody knows how many relays share it.
 func newShare(d Destination) share {
-	s := share{places: d.Width}
-	if d.Rate > 0 {
-		s.pace = rate.NewLimiter(rate.Limit(d.Rate), 1)
+	s := share{pace: newPace(d.Rate)}
+	if !d.Shared {
+		s.part = whole
 	}
-	if d.Shared {
-		s.places = 0
-	}
-	if !d.Dedupe.Never { // else a crash would end what only waits for its turn
-		s.ahead = claimAhead
-	}
+	s.measure(d)
 	return s
 }
 
-// part is what of a destination a relay has.
-type part struct {
-	places  int
-	rate    float64 // of 1
-	standby bool    // none, since other relays have all places
+func newPace(perSecond float64) *rate.Limiter {
+	if perSecond <= 0 {
+		return nil
+	}
+	return rate.NewLimiter(rate.Limit(perSecond), 1)
+}
+
+// measure says what the part comes to at the destination's limits.
+func (s *share) measure(d Destination) {
+	s.places, s.ahead = s.part.places(d.Width), claimAhead
+	if d.Dedupe.Never { // a crash would end what only waits for its turn
+		s.ahead = 0
+	}
+	if s.pace != nil {
+		s.pace.SetLimit(rate.Limit(d.Rate * s.part.rate(d.Width)))
+	}
 }
 
 // take sets the relay's share, which holds until then, and tells whether it changed.
 func (d *destination) take(p part, until time.Time) (changed bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	changed = p.places != d.share.places
-	d.share.places, d.share.until, d.share.standby = p.places, until, p.standby
-	if d.share.pace != nil {
-		d.share.pace.SetLimit(rate.Limit(d.Rate * p.rate))
-	}
-	return changed
+	was := d.share.places
+	d.share.part, d.share.until = p, until
+	d.share.measure(d.Destination)
+	return d.share.places != was
 }
 
 // limit is how many sends may be under way at once.
@@ -114,12 +118,15 @@ var errNotNow = errors.New("not now")
 
 // awaitTurn waits for the turn that the rate gives.
 func (d *destination) awaitTurn(ctx context.Context) error {
-	if d.share.pace == nil {
+	d.mu.Lock()
+	pace := d.share.pace
+	d.mu.Unlock()
+	if pace == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, beginWait)
 	defer cancel()
-	return d.share.pace.Wait(ctx)
+	return pace.Wait(ctx)
 }
 
 // open tells that this relay has a share of the destination, which does not ask to be left alone.

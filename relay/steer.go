@@ -99,11 +99,15 @@ func (r *Relay) resumeOf(p Pause) Operation {
 
 // newConfiguration makes due at once what no policy accepted until now: one operation for each configuration, whichever of
 // its relays asks first.
-func (r *Relay) newConfiguration() Operation {
+func (r *Relay) newConfiguration(hash string) Operation {
 	return Operation{
-		ID: operationID("retry_now of configuration " + r.cfg.ConfigHash), Op: OpRetryNow, Actor: r.actor(),
-		Note: "configuration " + r.cfg.ConfigHash + " is new", Order: Order{Filter: Filter{ErrorClass: ClassNoPolicy}},
+		ID: operationID("retry_now of configuration " + hash), Op: OpRetryNow, Actor: r.actor(),
+		Note: "configuration " + hash + " is new", Order: Order{Filter: Filter{ErrorClass: ClassNoPolicy}},
 	}
+}
+
+func (r *Relay) askForNoPolicy(ctx context.Context, hash string) error {
+	return r.call(ctx, "ask", func(ctx context.Context) error { return r.cfg.Database.Ask(ctx, r.newConfiguration(hash)) })
 }
 
 func (r *Relay) actor() string { return "relay " + r.cfg.Name }
