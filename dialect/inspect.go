@@ -17,6 +17,8 @@ type Inspector struct {
 	Render func(text string) (string, error)                        // puts in the schema and the engine's placeholders
 	Wrap   func(query string, err error) error
 	Moment func(time.Time) any // a time as the engine's columns are compared with it
+	// Groups lists the groups of outbox_due in its order, of one routing key or with "" of all, at most GroupBound and one.
+	Groups func(ctx context.Context, q sqlx.ExtContext, routingKey string) ([]Group, error)
 	Texts  Texts
 
 	Operations OperationTexts
@@ -26,6 +28,10 @@ type Inspector struct {
 type Texts struct {
 	// Walk reads a bounded part of the messages along an index.
 	Walk func(f relay.Filter, oldestFirst bool) Walk
+	// ErringFailed walks the failed messages, the last one first. ErringOldest, ErringNewest and ErringNext walk the parts of
+	// the group with the routing key ? and lapses ?: what is due, the oldest first and the newest first, and what is not due
+	// yet, the next one first. They select ErringFields and so on, at most ? rows.
+	ErringFailed, ErringOldest, ErringNewest, ErringNext string
 	// Get is a row of outbox as type Message, GetAttempts the rows of outbox_attempt as type Attempt, oldest first, and
 	// GetPayload the columns text and bytes, one of which is NULL: each of the message with the id ?.
 	Get, GetAttempts, GetPayload string

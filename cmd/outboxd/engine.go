@@ -38,6 +38,7 @@ type inspector interface {
 	Lease(ctx context.Context, id int64) (now dialect.Time, lease *dialect.Lease, err error)
 	Status(context.Context) (dialect.Status, error)
 	Waiting(context.Context) ([]dialect.Waits, error)
+	Errors(ctx context.Context, f relay.Filter) (dialect.Errors, error)
 }
 
 // openEngine picks the engine that the URL names. It connects to nothing yet.

@@ -43,6 +43,7 @@ type Inspector interface {
 	Lease(ctx context.Context, id int64) (now dialect.Time, lease *dialect.Lease, err error)
 	Status(ctx context.Context) (dialect.Status, error)
 	Waiting(ctx context.Context) ([]dialect.Waits, error)
+	Errors(ctx context.Context, f relay.Filter) (dialect.Errors, error)
 	Corrected(ctx context.Context, message string, operations []string) ([]string, error)
 }
 

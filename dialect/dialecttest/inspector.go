@@ -22,7 +22,7 @@ func TestInspector(t *testing.T, open func(t *testing.T) Backend) {
 		db := b.Open()
 		for name, run := range map[string]func(t *testing.T, b Backend, db DB){
 			"list": testList, "list of odd ids": testListOfOddIDs, "list refuses": testListRefuses,
-			"get": testGet, "get of nothing": testGetNothing, "lease": testLease, "corrected": testCorrected, "JSON": testJSON, "status": testStatus,
+			"get": testGet, "get of nothing": testGetNothing, "lease": testLease, "corrected": testCorrected, "JSON": testJSON, "status": testStatus, "errors": testErrors, "errors of a filter": testErrorsOfFilter,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -31,7 +31,7 @@ func TestInspector(t *testing.T, open func(t *testing.T) Backend) {
 		}
 	})
 	for name, run := range map[string]func(t *testing.T, b Backend){
-		"list is bounded": testListIsBounded, "status of nothing": testStatusOfNothing, "status is bounded": testStatusIsBounded,
+		"list is bounded": testListIsBounded, "status of nothing": testStatusOfNothing, "errors are grouped": testErrorsAreGrouped, "errors are bounded": testErrorsAreBounded, "status is bounded": testStatusIsBounded,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

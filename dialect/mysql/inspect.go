@@ -15,10 +15,11 @@ func (d *DB) inspector() *dialect.Inspector {
 		Render: func(text string) (string, error) { return render(text, d.schema) },
 		Wrap:   wrap,
 		Moment: func(t time.Time) any { return t.UTC() },
+		Groups: d.groups,
 
 		Operations: operationTexts(),
 		Texts: dialect.Texts{
-			Walk: walk, Get: textGet, GetAttempts: textGetAttempts, GetPayload: textGetPayload, Lease: textLease,
+			Walk: walk, ErringFailed: erringFailed, ErringOldest: erringOldest, ErringNewest: erringNewest, ErringNext: erringNext, Get: textGet, GetAttempts: textGetAttempts, GetPayload: textGetPayload, Lease: textLease,
 			Waiting: textInFlight, Failed: textFailed, Relays: textRelays, Breakers: textBreakers, Peers: textPeers,
 		},
 	}

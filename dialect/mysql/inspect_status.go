@@ -74,9 +74,9 @@ func (d *DB) Waiting(ctx context.Context) ([]dialect.Waits, error) {
 		return nil, err
 	}
 	err = d.read(ctx, func(q sqlx.ExtContext) error {
-		return d.eachGroup(ctx, q, func(routingKey string, lapses int) error {
+		return d.eachGroup(ctx, q, "", func(g dialect.Group) error {
 			var counted []dialect.Waits
-			err := sqlx.SelectContext(ctx, q, &counted, count, routingKey, routingKey, lapses)
+			err := sqlx.SelectContext(ctx, q, &counted, count, g.RoutingKey, g.RoutingKey, g.Lapses)
 			waits = append(waits, counted...)
 			return err
 		})
@@ -84,27 +84,33 @@ func (d *DB) Waiting(ctx context.Context) ([]dialect.Waits, error) {
 	return merge(waits), wrap("status of waiting messages", err)
 }
 
-// eachGroup calls f for each pair of routing key and lapses of which a message is pending, in the order of outbox_due.
-func (d *DB) eachGroup(ctx context.Context, q sqlx.ExtContext, f func(routingKey string, lapses int) error) error {
+// eachGroup calls f for each group of which a message is pending, in the order of outbox_due: of one routing key, or with ""
+// of all.
+func (d *DB) eachGroup(ctx context.Context, q sqlx.ExtContext, only string, f func(dialect.Group) error) error {
 	next, err := render(sqlRoutingKeys, d.schema)
 	if err != nil {
 		return err
 	}
-	routingKey, lapses := "", math.MaxInt32
+	last := dialect.Group{RoutingKey: only, Lapses: math.MaxInt32}
+	if only != "" {
+		last.Lapses = -1
+	}
 	for {
 		var found []struct {
-			RoutingKey string `json:"routing_key"`
-			Lapses     int
-			Pending    bool
+			dialect.Group
+			Pending bool
 		}
-		if err := sqlx.SelectContext(ctx, q, &found, next, routingKey, lapses, routingKey); err != nil || len(found) == 0 {
+		if err := sqlx.SelectContext(ctx, q, &found, next, last.RoutingKey, last.Lapses, last.RoutingKey); err != nil || len(found) == 0 {
 			return err
 		}
-		routingKey, lapses = found[0].RoutingKey, found[0].Lapses
+		last = found[0].Group
+		if only != "" && last.RoutingKey != only {
+			return nil
+		}
 		if !found[0].Pending {
 			continue
 		}
-		if err := f(routingKey, lapses); err != nil {
+		if err := f(last); err != nil {
 			return err
 		}
 	}

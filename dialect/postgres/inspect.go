@@ -24,8 +24,9 @@ func (d *DB) inspector() *dialect.Inspector {
 		},
 		Wrap:   wrap,
 		Moment: func(t time.Time) any { return t },
+		Groups: d.groups,
 		Texts: dialect.Texts{
-			Walk: walk, Get: textGet, GetAttempts: textGetAttempts, GetPayload: textGetPayload, Lease: textLease,
+			Walk: walk, ErringFailed: erringFailed, ErringOldest: erringOldest, ErringNewest: erringNewest, ErringNext: erringNext, Get: textGet, GetAttempts: textGetAttempts, GetPayload: textGetPayload, Lease: textLease,
 			Waiting: textWaiting, Failed: textFailed, Relays: textRelays, Breakers: textBreakers, Peers: textPeers,
 		},
 		Operations: operationTexts(),
