@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/jmoiron/sqlx"
 
@@ -169,6 +171,10 @@ func (i *Inspector) condition(f relay.Filter) (condition string, args []any) {
 	add(f.Reason != "", "coalesce(reason, '') = ?", string(f.Reason))
 	add(f.ErrorClass != "", "coalesce(error_class, '') = ?", f.ErrorClass)
 	add(f.Key != "", "coalesce(aggregateid, '') = ?", f.Key)
+	if len(f.Routes) > 0 {
+		rules, values := routed(f.Routes)
+		conditions, args = append(conditions, rules), append(args, values...)
+	}
 	if f.Unresolved {
 		conditions = append(conditions, "resolved_at IS NULL")
 	}
@@ -179,6 +185,23 @@ func (i *Inspector) condition(f relay.Filter) (condition string, args []any) {
 		add(true, "at < ?", i.Moment(*f.Until))
 	}
 	return "(" + strings.Join(conditions, " AND ") + ")", args
+}
+
+// routed holds for the routing keys that one of the rules takes.
+func routed(rules []relay.RouteRule) (condition string, args []any) {
+	condition = "CASE"
+	for _, r := range rules {
+		prefix, open := strings.CutSuffix(r.Match, "*")
+		if open {
+			condition += " WHEN substr(routing_key, 1, ?) = ?"
+			args = append(args, utf8.RuneCountInString(prefix), prefix)
+		} else {
+			condition += " WHEN routing_key = ?"
+			args = append(args, r.Match)
+		}
+		condition += fmt.Sprintf(" THEN %t", r.Takes)
+	}
+	return condition + " ELSE false END", args
 }
 
 func decodeCursor(cursor string, parts int) (place []string, err error) {

@@ -16,7 +16,14 @@ type Filter struct {
 	Since         *time.Time `json:"since,omitempty"` // when the message came to its state; of one that is not final, when it was created
 	Until         *time.Time `json:"until,omitempty"` // the same, and before
 
-	Unresolved bool `json:"-"` // of lists alone: nobody has resolved it; of failed ones: a person has to
+	Unresolved bool        `json:"-"` // of lists alone: nobody has resolved it; of failed ones: a person has to
+	Routes     []RouteRule `json:"-"` // of lists alone: the first rule that matches the routing key takes it
+}
+
+// RouteRule tells of a route whether it is one that is asked for.
+type RouteRule struct {
+	Match string // a routing key; or with * at its end, all that begin so
+	Takes bool
 }
 
 // empty tells that a filter matches every message.

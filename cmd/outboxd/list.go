@@ -21,6 +21,7 @@ func (p *program) listCommand() *cobra.Command {
 		filter relay.Filter
 		limit  int
 		cursor string
+		dest   string
 	)
 	cmd := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List messages, without their payloads", Args: noArgs(),
@@ -39,7 +40,7 @@ func (p *program) listCommand() *cobra.Command {
 				}
 				filter.State = relay.Failed
 			}
-			db, err := p.open()
+			db, err := p.openFiltered(&filter, dest)
 			if err != nil {
 				return err
 			}
@@ -66,6 +67,7 @@ func (p *program) listCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	filterFlags(flags, &filter)
+	destFlag(flags, &dest)
 	flags.BoolVar(&filter.Unresolved, "unresolved", false, "only failed ones that wait for a person")
 	flags.IntVar(&limit, "limit", 100, "at most so many messages, 1 to 1000")
 	flags.StringVar(&cursor, "cursor", "", "go on where the list before ended")

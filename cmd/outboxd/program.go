@@ -54,7 +54,7 @@ func (p *program) root() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%s; see %s --help", flagWords(err), cmd.CommandPath())
 	})
-	root.AddCommand(p.runCommand(), p.migrateCommand(), p.enqueueCommand(), p.listCommand(), p.getCommand(), p.whyCommand(),
+	root.AddCommand(p.runCommand(), p.migrateCommand(), p.enqueueCommand(), p.listCommand(), p.errorsCommand(), p.getCommand(), p.whyCommand(),
 		p.statusCommand(), p.auditCommand(), p.replayCommand(), p.retryNowCommand(), p.correctCommand(), p.cancelCommand(),
 		p.resolveCommand(), p.pauseCommand(), p.resumeCommand(), p.operationsCommand(), p.initCommand(), p.configCommand(),
 		p.snippetCommand(), p.destCommand(), p.receiveCommand(), p.demoCommand(), p.versionCommand())

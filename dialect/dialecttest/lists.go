@@ -35,6 +35,10 @@ func testList(t *testing.T, _ Backend, db DB) {
 		{relay.Filter{Reason: "cancelled"}, "9"},
 		{relay.Filter{ErrorClass: "http_5xx"}, "4"},
 		{relay.Filter{SchemaVersion: 2}, ""},
+		{relay.Filter{Routes: []relay.RouteRule{{Match: "mail", Takes: true}, {Match: "*"}}}, "a"},
+		{relay.Filter{Routes: []relay.RouteRule{{Match: "mail"}, {Match: "*", Takes: true}}}, "987654321"},
+		{relay.Filter{State: "pending", Routes: []relay.RouteRule{{Match: "ord*", Takes: true}}}, "13452"},
+		{relay.Filter{Routes: []relay.RouteRule{{Match: "ord%", Takes: true}, {Match: "ORD*", Takes: true}, {Match: "order", Takes: true}}}, ""},
 		{relay.Filter{State: "failed", Until: &halfAnHourAgo}, "9"},
 		{relay.Filter{State: "failed", Since: &halfAnHourAgo}, "8"},
 	}
