@@ -16,9 +16,11 @@ const other = "other"
 // metrics turns what the relay tells into series. Labels come from closed sets only.
 type metrics struct {
 	registry    *prometheus.Registry
-	types       map[string]bool
-	routingKeys map[string]bool
-	classes     map[string]bool
+	series      prometheus.Registerer // of registry; what it registers has the outbox's label, where there are several
+	types       names
+	routingKeys names
+	classes     names
+	reloaded    *reloadGauges
 
 	sends, failed, sendErrors, turned, claimed *prometheus.CounterVec
 	lost, lapses                               prometheus.Counter
@@ -26,11 +28,26 @@ type metrics struct {
 	claimTook, settleTook                      prometheus.Histogram
 }
 
-// newMetrics registers all series. Those whose labels are known from the configuration exist at 0 from the start: an
-// alert on an increase sees the first one too.
-func newMetrics(c config, b build) *metrics {
+// newMetrics registers all series of the only outbox of a process.
+func newMetrics(c config, b build) *metrics { return metricsIn(newRegistry(b), "", c) }
+
+// newRegistry has the series of the process itself.
+func newRegistry(b build) *prometheus.Registry {
+	info := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "outboxd_build_info", Help: "What runs; always 1.",
+		ConstLabels: prometheus.Labels{"version": b.Version, "commit": b.Commit, "goversion": b.Go},
+	})
+	info.Set(1)
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(info, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return registry
+}
+
+// metricsIn registers all series of an outbox, with its name as a label, unless that is empty. Those whose labels are known
+// from the configuration exist at 0 from the start: an alert on an increase sees the first one too.
+func metricsIn(registry *prometheus.Registry, outbox string, c config) *metrics {
 	m := &metrics{
-		registry: prometheus.NewRegistry(), types: map[string]bool{}, routingKeys: map[string]bool{}, classes: map[string]bool{},
+		registry: registry, series: registry, reloaded: newReloadGauges(),
 		sends:      counters("sends_total", "Sends by what they came to.", "type", "destination", "outcome"),
 		failed:     counters("failed_total", "Messages that ended failed.", "type", "destination", "reason"),
 		sendErrors: counters("send_errors_total", "Sends that were not done, by error class.", "destination", "error_class"),
@@ -43,36 +60,33 @@ func newMetrics(c config, b build) *metrics {
 		claimTook:  histogram("claim_duration_seconds", "How long a claim took."),
 		settleTook: histogram("settle_duration_seconds", "How long a settlement took."),
 	}
-	info := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "outboxd_build_info", Help: "What runs; always 1.",
-		ConstLabels: prometheus.Labels{"version": b.Version, "commit": b.Commit, "goversion": b.Go},
-	})
-	info.Set(1)
-	m.registry.MustRegister(m.sends, m.failed, m.sendErrors, m.turned, m.claimed, m.lapses, m.lost, m.sendTook,
-		m.untilDone, m.claimTook, m.settleTook, info, collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if outbox != "" {
+		m.series = prometheus.WrapRegistererWith(prometheus.Labels{"outbox": outbox}, registry)
+	}
+	m.series.MustRegister(m.sends, m.failed, m.sendErrors, m.turned, m.claimed, m.lapses, m.lost, m.sendTook,
+		m.untilDone, m.claimTook, m.settleTook, m.reloaded)
 	m.start(c)
 	return m
 }
 
-// start makes the series that the configuration names.
+// start makes the series that the configuration names, after a reload those that are new.
 func (m *metrics) start(c config) {
 	m.claimed.WithLabelValues(other)
 	for name := range c.Destinations {
 		for _, class := range errorClasses() {
-			m.classes[class] = true
+			m.classes.add(class)
 			m.sendErrors.WithLabelValues(name, class)
 		}
 	}
 	for _, r := range c.Routes {
 		if !strings.HasSuffix(r.Match, "*") {
-			m.routingKeys[r.Match] = true
+			m.routingKeys.add(r.Match)
 			m.claimed.WithLabelValues(r.Match)
 		}
 		m.startType(r.To, other)
 		for name := range r.Types {
 			if !strings.HasSuffix(name, "*") {
-				m.types[name] = true
+				m.types.add(name)
 				m.startType(r.To, name)
 			}
 		}
@@ -87,7 +101,7 @@ func (m *metrics) start(c config) {
 // startEmitted is of a type that the relay itself writes.
 func (m *metrics) startEmitted(c config, e emitConfig) {
 	if i := c.routeOf(orElse(e.AggregateType, e.Type)); i >= 0 {
-		m.types[e.Type] = true
+		m.types.add(e.Type)
 		m.startType(c.Routes[i].To, e.Type)
 	}
 }
@@ -120,7 +134,7 @@ func (m *metrics) observe(events []relay.Event) {
 	for _, e := range events {
 		switch e.Kind {
 		case relay.EventClaim:
-			m.claimed.WithLabelValues(known(m.routingKeys, e.RoutingKey)).Add(float64(e.Count))
+			m.claimed.WithLabelValues(m.routingKeys.bound(e.RoutingKey)).Add(float64(e.Count))
 			m.claimTook.Observe(e.Took.Seconds())
 		case relay.EventSend:
 			m.observeSend(e)
@@ -129,7 +143,7 @@ func (m *metrics) observe(events []relay.Event) {
 		case relay.EventFinal:
 			m.observeFinal(e)
 		case relay.EventTurned:
-			m.turned.WithLabelValues(known(m.types, e.Type), e.Class).Inc()
+			m.turned.WithLabelValues(m.types.bound(e.Type), e.Class).Inc()
 		case relay.EventLost:
 			m.lost.Inc()
 		case relay.EventLapse:
@@ -139,29 +153,21 @@ func (m *metrics) observe(events []relay.Event) {
 }
 
 func (m *metrics) observeSend(e relay.Event) {
-	kind, outcome := known(m.types, e.Type), string(e.Outcome)
+	kind, outcome := m.types.bound(e.Type), string(e.Outcome)
 	m.sends.WithLabelValues(kind, e.Destination, outcome).Inc()
 	m.sendTook.WithLabelValues(kind, e.Destination, outcome).Observe(e.Took.Seconds())
 	if e.Outcome != relay.KindDone {
-		m.sendErrors.WithLabelValues(e.Destination, known(m.classes, e.Class)).Inc()
+		m.sendErrors.WithLabelValues(e.Destination, m.classes.bound(e.Class)).Inc()
 	}
 }
 
 func (m *metrics) observeFinal(e relay.Event) {
-	kind := known(m.types, e.Type)
+	kind := m.types.bound(e.Type)
 	if e.State == relay.Failed {
 		m.failed.WithLabelValues(kind, e.Destination, string(e.Reason)).Inc()
 		return
 	}
 	m.untilDone.WithLabelValues(kind, e.Destination).Observe(e.Age.Seconds())
-}
-
-// known bounds a label.
-func known(set map[string]bool, value string) string {
-	if set[value] {
-		return value
-	}
-	return other
 }
 
 func counter(name, help string) prometheus.Counter {
