@@ -36,11 +36,24 @@ func (l *loaded) warnShort(path string, p relay.Policy) {
 // warnWindow warns where the tries of a message can go on for longer than its destination remembers its key: one that may
 // have taken effect early on would end failed for a person to look at, with tries left.
 func (l *loaded) warnWindow(path string, p relay.Policy, d destinationConfig) {
-	longest := backoffs(p) + time.Duration(p.Budget)*p.Timeout
-	if window := d.dedupe().Window; window > 0 && longest > window {
-		l.warn(path, fmt.Sprintf("its tries can go on for %s, longer than the dedupe of its destination, %s: what may have taken effect "+
-			"is then not sent again and ends as failed, unknown; lower budget or cap", short(longest.Round(time.Minute)), short(window)))
+	if words := windowWords(p, d.dedupe().Window); words != "" {
+		l.warn(path, words)
 	}
+}
+
+// windowWords is that warning, empty where the window is long enough, or there is none.
+func windowWords(p relay.Policy, window time.Duration) string {
+	if window == 0 || longestTries(p) <= window {
+		return ""
+	}
+	return fmt.Sprintf("its tries can go on for %s, longer than the dedupe of its destination, %s: what may have taken effect "+
+		"is then not sent again and ends as failed, unknown; lower budget or cap", short(longestTries(p).Round(time.Minute)), short(window))
+}
+
+// longestTries is the longest time from the first try of a message to the end of its last, as long as nobody asks for
+// longer waits.
+func longestTries(p relay.Policy) time.Duration {
+	return backoffs(p) + time.Duration(p.Budget)*p.Timeout
 }
 
 // backoffs is the longest time that back-off spreads the tries of a message over, min(cap, base doubling); half of it is

@@ -18,6 +18,7 @@ type database interface {
 	inspector
 	auditor
 	operator
+	physician
 	Write(context.Context, ...outbox.Message) (ids []string, err error)
 	Store(relayName string, lease time.Duration) (dialect.Store, error)
 	Close() error
@@ -37,6 +38,7 @@ type inspector interface {
 	Payload(ctx context.Context, id string) ([]byte, error)
 	Lease(ctx context.Context, id int64) (now dialect.Time, lease *dialect.Lease, err error)
 	Status(context.Context) (dialect.Status, error)
+	Relays(context.Context) ([]dialect.RelayStatus, error)
 	Waiting(context.Context) ([]dialect.Waits, error)
 	Errors(ctx context.Context, f relay.Filter) (dialect.Errors, error)
 }

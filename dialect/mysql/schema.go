@@ -104,12 +104,13 @@ func parseServer(version string) (s server, ok bool) {
 // old tells whether the server lacks what the tables and the claim are made of: CHECK, SKIP LOCKED, JSON_TABLE, a binary
 // collation without padding.
 func (s server) old() bool {
-	least := server{"MySQL", 8, 0, 17}
-	if s.product == "MariaDB" {
-		least = server{"MariaDB", 10, 6, 0}
-	}
+	return s.before(server{"MySQL", 8, 0, 17}) || s.before(server{"MariaDB", 10, 6, 0})
+}
+
+// before tells whether it is of the same product as another and older.
+func (s server) before(other server) bool {
 	number := func(s server) int { return s.major*1_000_000 + s.minor*1000 + s.patch }
-	return number(s) < number(least)
+	return s.product == other.product && number(s) < number(other)
 }
 
 // checkServer refuses what is too old, or would make other rows on its replicas than it has itself.
@@ -138,7 +139,8 @@ func globals(ctx context.Context, q sqlx.QueryerContext) (map[string]string, err
 		Name  string `json:"Variable_name"`
 		Value string `json:"Value"`
 	}
-	err := sqlx.SelectContext(ctx, q, &rows, "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('log_bin', 'binlog_format', 'wsrep_on')")
+	err := sqlx.SelectContext(ctx, q, &rows, "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('log_bin', 'binlog_format', 'wsrep_on', "+
+		"'transaction_isolation', 'tx_isolation', 'time_zone', 'system_time_zone', 'innodb_flush_log_at_trx_commit')")
 	variables := map[string]string{}
 	for _, r := range rows {
 		variables[r.Name] = r.Value

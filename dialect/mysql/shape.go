@@ -65,29 +65,31 @@ func checks() []string {
 // first difference and the mend (errors.Is ErrShape or ErrRights), or is a database fault. Ask CheckSchema first.
 func (d *DB) CheckShape(ctx context.Context) error {
 	return wrap("check the tables", d.read(ctx, func(q sqlx.ExtContext) error {
-		s, err := checkServer(ctx, q)
-		if err != nil {
-			return err
-		}
-		if err := d.checkRights(ctx, q); err != nil {
-			return err // First, since a list of tables leaves out what the user has no rights on.
-		}
-		for _, table := range slices.Sorted(maps.Keys(columns())) {
-			if err := d.checkColumns(ctx, q, s, table); err != nil {
-				return err
-			}
-			if err := d.checkEngine(ctx, q, table); err != nil {
+		// Rights first, since a list of tables leaves out what the user has no rights on.
+		for _, check := range []func(context.Context, sqlx.ExtContext) error{d.checkRights, d.checkTables, d.checkIndexes, d.checkPlan} {
+			if err := check(ctx, q); err != nil {
 				return err
 			}
 		}
-		if err := d.checkConstraints(ctx, q); err != nil {
-			return err
-		}
-		if err := d.checkIndexes(ctx, q); err != nil {
-			return err
-		}
-		return d.checkPlan(ctx, q)
+		return nil
 	}))
+}
+
+// checkTables looks at all that is not the indexes.
+func (d *DB) checkTables(ctx context.Context, q sqlx.ExtContext) error {
+	s, err := checkServer(ctx, q)
+	if err != nil {
+		return err
+	}
+	for _, table := range slices.Sorted(maps.Keys(columns())) {
+		if err := d.checkColumns(ctx, q, s, table); err != nil {
+			return err
+		}
+		if err := d.checkEngine(ctx, q, table); err != nil {
+			return err
+		}
+	}
+	return d.checkConstraints(ctx, q)
 }
 
 func (d *DB) checkColumns(ctx context.Context, q sqlx.QueryerContext, s server, table string) error {
@@ -156,7 +158,7 @@ func (d *DB) checkConstraints(ctx context.Context, q sqlx.QueryerContext) error 
 	return nil
 }
 
-func (d *DB) checkIndexes(ctx context.Context, q sqlx.QueryerContext) error {
+func (d *DB) checkIndexes(ctx context.Context, q sqlx.ExtContext) error {
 	var found []struct{ Name, Definition string }
 	err := sqlx.SelectContext(ctx, q, &found, `SELECT INDEX_NAME AS name, CONCAT(IF(MIN(NON_UNIQUE) = 0, 'unique ', ''), '(',
 			GROUP_CONCAT(CONCAT(COLUMN_NAME, COALESCE(CONCAT('(', SUB_PART, ')'), '')) ORDER BY SEQ_IN_INDEX SEPARATOR ', '), ')') AS definition

@@ -15,7 +15,7 @@ type planStep struct{ kind, table, access, index, extra string }
 
 // checkPlan refuses a claim that would sort: InnoDB locks every row that it reads, so the first relay would lock all that
 // is due, and a second one would get nothing.
-func (d *DB) checkPlan(ctx context.Context, q sqlx.QueryerContext) error {
+func (d *DB) checkPlan(ctx context.Context, q sqlx.ExtContext) error {
 	query, err := render("EXPLAIN FORMAT = TRADITIONAL "+sqlClaim, d.schema)
 	if err != nil {
 		return err

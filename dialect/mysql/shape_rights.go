@@ -46,7 +46,7 @@ func written() map[string][]string {
 // checkRights asks before the first claim, so that a missing grant shows at the start and not in the first settlement. No
 // table of the server tells what all roles of a user add up to, but EXPLAIN asks for the rights of a statement, and runs
 // nothing.
-func (d *DB) checkRights(ctx context.Context, q sqlx.QueryerContext) error {
+func (d *DB) checkRights(ctx context.Context, q sqlx.ExtContext) error {
 	for _, check := range []func(context.Context, sqlx.QueryerContext) error{d.checkTableRights, d.checkUpdateRights, d.checkInsertRights} {
 		if err := check(ctx, q); err != nil {
 			return err

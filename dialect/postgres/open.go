@@ -25,6 +25,7 @@ type DB struct {
 	pooler   bool
 	schema   string
 	settings string // pooler only: SET LOCAL of what a direct connection has from its start
+	bare     pq.Config
 }
 
 // Connections of each pool. Few claimers with big batches are fastest.
@@ -47,7 +48,7 @@ func Open(o dialect.Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := &DB{pooler: o.Pooler, schema: o.Schema}
+	db := &DB{pooler: o.Pooler, schema: o.Schema, bare: config}
 	db.Inspector = db.inspector()
 	limits := limitsOf(o.Lease)
 	if o.Pooler {

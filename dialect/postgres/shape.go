@@ -63,22 +63,23 @@ func checks() []string {
 // the mend (errors.Is ErrShape or ErrRights), or is a database fault. Ask CheckSchema first.
 func (d *DB) CheckShape(ctx context.Context) error {
 	return wrap("check the tables", d.read(ctx, func(q sqlx.ExtContext) error {
-		for _, table := range slices.Sorted(maps.Keys(columns())) {
-			if err := d.checkColumns(ctx, q, table); err != nil {
+		for _, check := range []func(context.Context, sqlx.ExtContext) error{d.checkTables, d.checkIndexes, d.checkRights, d.checkPlan} {
+			if err := check(ctx, q); err != nil {
 				return err
 			}
 		}
-		if err := d.checkTable(ctx, q); err != nil {
-			return err
-		}
-		if err := d.checkIndexes(ctx, q); err != nil {
-			return err
-		}
-		if err := d.checkRights(ctx, q); err != nil {
-			return err
-		}
-		return d.checkPlan(ctx, q)
+		return nil
 	}))
+}
+
+// checkTables looks at all that is not the indexes.
+func (d *DB) checkTables(ctx context.Context, q sqlx.ExtContext) error {
+	for _, table := range slices.Sorted(maps.Keys(columns())) {
+		if err := d.checkColumns(ctx, q, table); err != nil {
+			return err
+		}
+	}
+	return d.checkTable(ctx, q)
 }
 
 func (d *DB) checkColumns(ctx context.Context, q sqlx.ExtContext, table string) error {

@@ -48,12 +48,7 @@ func clauses() []string {
 // difference and the mend (errors.Is ErrShape), or is a database fault. Ask CheckSchema first.
 func (d *DB) CheckShape(ctx context.Context) error {
 	err := d.read(ctx, func(q sqlx.ExtContext) error {
-		for _, t := range tables() {
-			if err := checkColumns(ctx, q, t.name); err != nil {
-				return err
-			}
-		}
-		for _, check := range []func(context.Context, sqlx.ExtContext) error{checkClauses, checkMode, checkIndexes, checkPlan} {
+		for _, check := range []func(context.Context, sqlx.ExtContext) error{checkTables, checkMode, checkIndexes, checkPlan} {
 			if err := check(ctx, q); err != nil {
 				return err
 			}
@@ -64,6 +59,16 @@ func (d *DB) CheckShape(ctx context.Context) error {
 		err = d.write(ctx, func(*sqlx.Tx) error { return nil }) // fails where the file may not be written to
 	}
 	return d.wrap("check the tables", err)
+}
+
+// checkTables looks at all that is not the indexes.
+func checkTables(ctx context.Context, q sqlx.ExtContext) error {
+	for _, t := range tables() {
+		if err := checkColumns(ctx, q, t.name); err != nil {
+			return err
+		}
+	}
+	return checkClauses(ctx, q)
 }
 
 func checkColumns(ctx context.Context, q sqlx.ExtContext, name string) error {
