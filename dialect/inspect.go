@@ -45,6 +45,12 @@ type Texts struct {
 	Relays, Breakers string
 	// Peers is name, seen_at as any text that differs when it does in seen, and the destinations as a JSON array in served.
 	Peers string
+	// NextGroup finds the group of routing key and lapses behind one in the order of the claim's index: routing_key, lapses,
+	// and whether a message of it is pending.
+	NextGroup func(routingKey string, lapses int) (query string, args []any)
+	// GroupEnds selects of the pending messages of a group the ones due first and last: routing key, lapses and how many,
+	// twice. Its columns are ListedFields or some of them, and at.
+	GroupEnds string
 }
 
 // CountBound is how many messages are counted of each routing key and number of lapses, and of failed ones in all.

@@ -41,6 +41,7 @@ type inspector interface {
 	Relays(context.Context) ([]dialect.RelayStatus, error)
 	Waiting(context.Context) ([]dialect.Waits, error)
 	Errors(ctx context.Context, f relay.Filter) (dialect.Errors, error)
+	Kinds(context.Context) (dialect.Kinds, error)
 }
 
 // openEngine picks the engine that the URL names. It connects to nothing yet.

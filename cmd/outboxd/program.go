@@ -58,6 +58,7 @@ func (p *program) root() *cobra.Command {
 		p.statusCommand(), p.auditCommand(), p.replayCommand(), p.retryNowCommand(), p.correctCommand(), p.cancelCommand(),
 		p.resolveCommand(), p.pauseCommand(), p.resumeCommand(), p.operationsCommand(), p.initCommand(), p.configCommand(),
 		p.snippetCommand(), p.destCommand(), p.receiveCommand(), p.doctorCommand(), p.demoCommand(), p.versionCommand())
+	root.AddCommand(p.compatCommand())
 	root.AddCommand(p.ownCommands()...)
 	return root
 }

@@ -23,6 +23,7 @@ func TestInspector(t *testing.T, open func(t *testing.T) Backend) {
 		for name, run := range map[string]func(t *testing.T, b Backend, db DB){
 			"list": testList, "list of odd ids": testListOfOddIDs, "list refuses": testListRefuses,
 			"get": testGet, "get of nothing": testGetNothing, "lease": testLease, "corrected": testCorrected, "JSON": testJSON, "status": testStatus, "errors": testErrors, "errors of a filter": testErrorsOfFilter,
+			"kinds": testKinds,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -32,6 +33,7 @@ func TestInspector(t *testing.T, open func(t *testing.T) Backend) {
 	})
 	for name, run := range map[string]func(t *testing.T, b Backend){
 		"list is bounded": testListIsBounded, "status of nothing": testStatusOfNothing, "errors are grouped": testErrorsAreGrouped, "errors are bounded": testErrorsAreBounded, "status is bounded": testStatusIsBounded,
+		"kinds are bounded": testKindsAreBounded,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -28,6 +28,7 @@ func (d *DB) inspector() *dialect.Inspector {
 		Texts: dialect.Texts{
 			Walk: walk, ErringFailed: erringFailed, ErringOldest: erringOldest, ErringNewest: erringNewest, ErringNext: erringNext, Get: textGet, GetAttempts: textGetAttempts, GetPayload: textGetPayload, Lease: textLease,
 			Waiting: textWaiting, Failed: textFailed, Relays: textRelays, Breakers: textBreakers, Peers: textPeers,
+			NextGroup: nextGroup, GroupEnds: textGroupEnds,
 		},
 		Operations: operationTexts(),
 	}
