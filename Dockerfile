@@ -16,6 +16,8 @@
 #   USER 65532:65532
 #   ENTRYPOINT ["/usr/local/bin/outboxd"]
 #   CMD ["run"]
+#
+# Run either by `docker run --init`, or with tini before outboxd: docs/deploying.md says why.
 FROM --platform=$BUILDPLATFORM golang:1.26 AS build
 WORKDIR /src
 COPY go.mod go.sum ./

@@ -30,6 +30,7 @@ type (
 		Ports           []string          `yaml:"ports"`
 		Profiles        []string          `yaml:"profiles"`
 		Volumes         []string          `yaml:"volumes"`
+		Init            bool              `yaml:"init"`
 		ReadOnly        bool              `yaml:"read_only"`
 		CapDrop         []string          `yaml:"cap_drop"`
 		SecurityOpt     []string          `yaml:"security_opt"`
@@ -135,6 +136,9 @@ func TestComposeRelay(t *testing.T) {
 	const config = "deploy/compose/outboxd.yaml"
 	if mount := "./" + config + ":" + relay.Command[len(relay.Command)-1] + ":ro"; !slices.Contains(relay.Volumes, mount) {
 		t.Errorf("%q does not mount %s", relay.Volumes, mount)
+	}
+	if !relay.Init {
+		t.Error("no init process reaps what programs leave behind")
 	}
 	text, err := os.ReadFile("../" + config)
 	if err != nil {

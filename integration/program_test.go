@@ -114,12 +114,12 @@ func TestProgram(t *testing.T) {
 }
 
 // TestProgramKilledRelay: a relay is killed again and again while its programs run, which start others in turn. Nothing of
-// their groups is left, and what remembers no key is started once, whatever becomes of it.
+// their sessions is left, and what remembers no key is started once, whatever becomes of it.
 func TestProgramKilledRelay(t *testing.T) {
 	t.Parallel()
 	d, p := newDatabase(t), newPrograms(t)
 	rounds := max(scale(20), 3)
-	const script = `echo "$OUTBOX_ID" >>began; (sleep 600 & sleep 600) & trap '' TERM; sleep 0.1`
+	const script = `echo "$OUTBOX_ID" >>began; (sleep 600 & sleep 600) & timeout 600 sleep 600 & trap '' TERM; sleep 0.1`
 	for round := range rounds {
 		d.insert(t, 40, "charge_order")
 		before := len(p.lines(t, "began"))

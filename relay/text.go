@@ -30,11 +30,17 @@ func clean(text string, limit int) string {
 	if strings.ContainsAny(text, ":= ") { // else it can hold none, and most results are as short as partition@offset
 		text = secrets.ReplaceAllString(text, "${1}${3}${4}${5}***${2}")
 	}
+	return Cut(text, limit)
+}
+
+// Cut is the start of a text, at most limit bytes, and not half a character at its end.
+func Cut(text string, limit int) string {
 	if len(text) <= limit {
 		return text
 	}
-	for limit > 0 && !utf8.RuneStart(text[limit]) {
-		limit--
+	end := limit
+	for end > 0 && limit-end < utf8.UTFMax-1 && !utf8.RuneStart(text[end]) {
+		end--
 	}
-	return text[:limit]
+	return text[:end]
 }

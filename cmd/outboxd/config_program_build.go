@@ -3,14 +3,13 @@ package main
 import (
 	"time"
 
-	"github.com/outboxd/outboxd/relay"
 	programsink "github.com/outboxd/outboxd/relay/sink/program"
 )
 
 // sink is the sink's configuration, with the variables that the relay's environment has.
 func (p *programConfig) sink(lease time.Duration, env lookup) programsink.Config {
 	c := programsink.Config{
-		Command: p.Command, Dir: p.Dir, Env: map[string]string{}, Grace: p.graceIn(lease), Outcomes: map[string]programsink.Rule{},
+		Command: p.Command, Dir: p.Dir, Env: map[string]string{}, Grace: p.graceIn(lease), Outcomes: rules(p.Outcomes),
 		CutOff: min(programsink.DefaultCutOff, lease/20), // half of what is left of a lease when its sends are cut off
 		Self:   "/proc/self/exe",                         // the very same program, also when its file was replaced meanwhile
 	}
@@ -18,9 +17,6 @@ func (p *programConfig) sink(lease time.Duration, env lookup) programsink.Config
 		if value, there := env(name); there {
 			c.Env[name] = value
 		}
-	}
-	for code, o := range p.Outcomes {
-		c.Outcomes[code] = programsink.Rule{Kind: orElse(relay.Kind(o.Kind), relay.KindRetry), Limit: o.Retry}
 	}
 	return c
 }

@@ -36,7 +36,7 @@ routes: [{match: a, to: charges, ordered: false}]
 	want := programsink.Config{
 		Command: []string{"/usr/local/bin/charge", "--live"}, Dir: "/var/lib/charge", Env: map[string]string{"API_KEY": "x"},
 		Grace: 3 * time.Second, CutOff: programsink.DefaultCutOff, Self: "/proc/self/exe",
-		Outcomes: map[string]programsink.Rule{"3": {Kind: relay.KindFail}, "10": {Kind: relay.KindRetry, Limit: 5}},
+		Outcomes: map[string]relay.Rule{"3": {Kind: relay.KindFail}, "10": {Kind: relay.KindRetry, Limit: 5}},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got\n%+v\nwant\n%+v", got, want)

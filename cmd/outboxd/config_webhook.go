@@ -77,7 +77,7 @@ type cloudEventsConfig struct {
 	Extensions []string `yaml:"extensions,omitempty"`
 }
 
-// outcomeConfig says what a status means: one of four words, or retry with a number of attempts at which it ends.
+// outcomeConfig says what a status or an exit code means: one of four words, or retry with a number of attempts at which it ends.
 type outcomeConfig struct {
 	Kind  string `yaml:"-"`
 	Retry int    `yaml:"retry,omitempty"`
@@ -99,6 +99,15 @@ func (o outcomeConfig) MarshalYAML() (any, error) { //nolint:unparam // yaml.Int
 		return o.Kind, nil
 	}
 	return map[string]int{"retry": o.Retry}, nil
+}
+
+// rules are outcomes as a sink takes them.
+func rules(outcomes map[string]outcomeConfig) map[string]relay.Rule {
+	all := map[string]relay.Rule{}
+	for answer, o := range outcomes {
+		all[answer] = relay.Rule{Kind: orElse(relay.Kind(o.Kind), relay.KindRetry), Limit: o.Retry}
+	}
+	return all
 }
 
 func (w *webhookConfig) dedupe() relay.Dedupe { return w.Dedupe.dedupe() }

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"strings"
 
-	"github.com/outboxd/outboxd/relay"
 	"github.com/outboxd/outboxd/relay/sink/webhook"
 )
 
@@ -40,7 +39,7 @@ func (w *webhookConfig) sink(read func(secretSource) webhook.Source) webhook.Con
 		FreshConnections: w.dedupe().Never, RemembersFailures: w.RemembersFailures, OnGonePause: w.OnGone == "pause",
 		KeyHeader: w.KeyHeader, KeyFormat: w.KeyFormat, AllowHeaders: w.AllowHeaders, Format: w.Format, Result: w.Result,
 		Bearer: read(secrets["bearer"]), Secrets: read(secrets["secrets"]),
-		Headers: map[string]webhook.Source{}, Outcomes: map[string]webhook.Rule{},
+		Headers: map[string]webhook.Source{}, Outcomes: rules(w.Outcomes),
 	}
 	for name, value := range w.Headers {
 		c.Headers[name] = read(secretSource{value: value})
@@ -49,9 +48,6 @@ func (w *webhookConfig) sink(read func(secretSource) webhook.Source) webhook.Con
 		c.Headers[name] = read(secretSource{file: file})
 	}
 	maps.DeleteFunc(c.Headers, func(_ string, s webhook.Source) bool { return s == nil }) // checkHeaders has refused it
-	for status, o := range w.Outcomes {
-		c.Outcomes[status] = webhook.Rule{Kind: orElse(relay.Kind(o.Kind), relay.KindRetry), Limit: o.Retry}
-	}
 	if b := w.Basic; b != nil {
 		c.Basic = &webhook.Basic{Username: b.Username, Password: read(secrets["basic.password"])}
 	}

@@ -49,7 +49,7 @@ func TestWebhook_WholeConfiguration(t *testing.T) {
 			Extensions: []string{"tenant"},
 		},
 		Basic: &webhook.Basic{Username: "shop"},
-		Outcomes: map[string]webhook.Rule{
+		Outcomes: map[string]relay.Rule{
 			"404": {Kind: relay.KindFail}, "418": {Kind: relay.KindRetry, Limit: 5}, "5xx": {Kind: relay.KindUnknown},
 		},
 		RemembersFailures: true, OnGonePause: true, Result: "/id",

@@ -34,12 +34,7 @@ func (p *program) getCommand() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use: "get ID…", Short: "Show messages by their ids: exit 0, or 4 if one of them does not exist",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usagef("%s takes the id of a message, or several; see %s --help", cmd.CommandPath(), cmd.CommandPath())
-			}
-			return nil
-		},
+		Args: someIDs,
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			if err := out.check(); err != nil {
 				return err

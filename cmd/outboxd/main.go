@@ -14,6 +14,9 @@ import (
 
 func main() {
 	log.SetOutput(io.Discard) //nolint:forbidigo // net/http writes there what a server sends unasked, word for word
+	if code, asked := own(os.Args[1:]); asked {
+		os.Exit(code)
+	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)

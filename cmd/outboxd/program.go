@@ -59,7 +59,6 @@ func (p *program) root() *cobra.Command {
 		p.resolveCommand(), p.pauseCommand(), p.resumeCommand(), p.operationsCommand(), p.initCommand(), p.configCommand(),
 		p.snippetCommand(), p.destCommand(), p.receiveCommand(), p.doctorCommand(), p.demoCommand(), p.versionCommand())
 	root.AddCommand(p.compatCommand())
-	root.AddCommand(p.ownCommands()...)
 	return root
 }
 
@@ -112,6 +111,14 @@ func exactArgs(n int, what string) cobra.PositionalArgs {
 }
 
 func noArgs() cobra.PositionalArgs { return exactArgs(0, "no arguments") }
+
+// someIDs wants one argument or more.
+func someIDs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return usagef("%s takes the id of a message, or several; see %s --help", cmd.CommandPath(), cmd.CommandPath())
+	}
+	return nil
+}
 
 // load reads the configuration that flags and environment name.
 func (p *program) load() (*loaded, error) {

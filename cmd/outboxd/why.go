@@ -28,12 +28,7 @@ func (p *program) whyCommand() *cobra.Command {
 		Long: "why names what a message waits for, why its last send failed, who paused it or holds it, and what mends that. With a\n" +
 			"configuration it also knows the message's route, its budget and how long its destination remembers a key; without one it\n" +
 			"says what it does not know.",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usagef("%s takes the id of a message, or several; see %s --help", cmd.CommandPath(), cmd.CommandPath())
-			}
-			return nil
-		},
+		Args: someIDs,
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			if err := out.check(); err != nil {
 				return err

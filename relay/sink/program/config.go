@@ -20,27 +20,22 @@ const (
 	DefaultGrace   = 5 * time.Second
 	DefaultCutOff  = 400 * time.Millisecond
 	defaultDir     = "/"
+	maxStringBytes = 128 << 10 // of an argument, or a variable and its value, with a NUL at the end (execve(2), MAX_ARG_STRLEN)
 )
 
 // Config says which program is executed and what it gets.
 type Config struct {
 	Command []string          // argv: an absolute path, or a name that is looked up in Path, and its arguments; no part of it comes from a message
 	Dir     string            // an absolute path; default /
-	Env     map[string]string // variables beside those of the message, by name; their values are secrets to every output
+	Env     map[string]string // variables beside those of the message, by name; their values are secrets to every output, from 8 bytes on
 	Grace   time.Duration     // between SIGTERM and SIGKILL; SIGTERM comes so long before the deadline of Send; default 5 s
 	CutOff  time.Duration     // the same of a send whose context ends before its deadline; default 400 ms
 
-	Outcomes map[string]Rule // by exit code, "3"
+	Outcomes map[string]relay.Rule // by exit code, "3"
 
 	// Self is the program that runs Hold and Guard when its first argument is HoldCommand or GuardCommand: this one, "/proc/self/exe".
-	// Needed on Linux only, so that a group ends with the relay.
+	// Needed on Linux only, so that a session ends with the relay.
 	Self string
-}
-
-// Rule is what an exit code comes to: done, retry, fail or unknown.
-type Rule struct {
-	Kind  relay.Kind
-	Limit int // of a retry: at this many attempts it ends failed(rejected); 0: the budget alone
 }
 
 func (c Config) withDefaults() Config {
@@ -72,7 +67,9 @@ func (c Config) Validate() error {
 		check(strings.HasPrefix(name, "/") || !strings.Contains(name, "/"), "command[0]", "is neither an absolute path nor a plain name; write all of it, from the first / on")
 	}
 	for i, arg := range c.Command {
-		check(!strings.Contains(arg, "\x00"), fmt.Sprintf("command[%d]", i), "has a NUL in it, which no argument can have")
+		key := fmt.Sprintf("command[%d]", i)
+		check(!strings.Contains(arg, "\x00"), key, "has a NUL in it, which no argument can have")
+		check(len(arg) < maxStringBytes, key, "is longer than the 128 KiB that Linux takes")
 	}
 	check(strings.HasPrefix(c.Dir, "/"), "dir", "is no absolute path; write one, such as /var/lib/charge")
 	check(c.Grace > 0, "grace", "is negative")
@@ -81,26 +78,15 @@ func (c Config) Validate() error {
 		check(IsVariable(name), "env", "%.80q is no name of a variable", name)
 		check(!IsOfMessage(name), "env", "%.80s is set by the relay; take it out", name)
 		check(!strings.Contains(c.Env[name], "\x00"), "env", "the value of %.80s has a NUL in it", name)
+		check(len(name+"="+c.Env[name]) < maxStringBytes, "env", "the value of %.80s is longer than the 128 KiB that Linux takes; put it into a file, and name that", name)
 	}
 	for _, key := range slices.Sorted(maps.Keys(c.Outcomes)) {
-		checkOutcome(check, key, c.Outcomes[key])
+		check(IsExitCode(key), "outcomes", `%.80q is no exit code such as "3"`, key)
+		if err := c.Outcomes[key].Check(); err != nil && IsExitCode(key) {
+			check(false, "outcomes."+key, "%w", err)
+		}
 	}
 	return errors.Join(errs...)
-}
-
-func checkOutcome(check func(ok bool, key, format string, args ...any), key string, rule Rule) {
-	if !IsExitCode(key) {
-		check(false, "outcomes", `%.80q is no exit code such as "3"`, key)
-		return
-	}
-	switch rule.Kind {
-	case relay.KindRetry:
-		check(rule.Limit >= 0, "outcomes."+key, "%d attempts are negative", rule.Limit)
-	case relay.KindDone, relay.KindFail, relay.KindUnknown:
-		check(rule.Limit == 0, "outcomes."+key, "%s ends at once and has no number of attempts", rule.Kind)
-	default:
-		check(false, "outcomes."+key, "%.80q is none of done, retry, fail and unknown", rule.Kind)
-	}
 }
 
 // IsExitCode tells whether a text is a number that a program can end with, as a person writes it: 0 to 255.

@@ -24,7 +24,9 @@ const (
 	varVersion    = prefix + "SCHEMA_VERSION"
 	varAttempt    = prefix + "ATTEMPT"
 	varTrace      = "TRACEPARENT" // unset where it is NULL or not valid
-	maxValueBytes = 64 << 10      // half of what Linux takes of one variable (execve(2), MAX_ARG_STRLEN)
+	maxValueBytes = maxStringBytes / 2
+
+	minSecretBytes = 8
 )
 
 // IsOfMessage tells whether a variable is one of those that say what a message is about, or may become one.
@@ -68,4 +70,16 @@ func (c Config) environment(m *relay.Message) ([]string, error) {
 		env = append(env, v.name+"="+*v.value)
 	}
 	return env, nil
+}
+
+// secretsOf are the values that a program gets beside its message: it may write what it was given. Of short ones, such as
+// live, most are plain words, and results would be falsified by masking them.
+func secretsOf(env map[string]string) *relay.Secrets {
+	s := &relay.Secrets{}
+	for _, value := range env {
+		if len(value) >= minSecretBytes {
+			s.Add(value)
+		}
+	}
+	return s
 }

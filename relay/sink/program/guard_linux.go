@@ -20,27 +20,31 @@ import (
 const GuardCommand = "program-guard"
 
 const (
-	guardDelay = time.Second // that a guard may take to read what it is told
-	guardLives = time.Second // one that ended sooner is started anew with the next program, and not by itself
+	guardDelay = time.Second // that a guard may take to read what it is told, and to end what is left
+	guardLives = time.Second // that lie between two starts of a guard, but for those that a program asks for
 )
 
-// Guard reads process groups from r, "+GROUP" for one that is there and "-GROUP" for one that is no more, a line each, and
+// Guard reads sessions from r, "+SESSION" for one that is there and "-SESSION" for one that is no more, a line each, and
 // kills those that are left when r ends: the relay has the other end, and does not close it while it lives.
 func Guard(r io.Reader) {
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP) // those are the relay's; this ends after it
-	groups := map[int]bool{}
+	left := map[int]bool{}
 	for lines := bufio.NewScanner(r); lines.Scan(); {
-		group, err := strconv.Atoi(lines.Text())
+		session, err := strconv.ParseInt(lines.Text(), 10, 32)
 		switch {
 		case err != nil:
-		case group > 1:
-			groups[group] = true
+		case session > 1:
+			left[int(session)] = true
 		default:
-			delete(groups, -group)
+			delete(left, -int(session))
 		}
 	}
-	for group := range groups {
-		_ = syscall.Kill(-group, syscall.SIGKILL)
+	for session := range left {
+		_ = syscall.Kill(-session, syscall.SIGKILL) // most have nothing beside this group
+	}
+	late := time.Now().Add(guardDelay)
+	for session := range left {
+		endSession(session, late)
 	}
 }
 
@@ -50,58 +54,62 @@ type guard struct {
 	self string
 	log  *slog.Logger
 
-	mu     sync.Mutex
-	groups map[int]bool
-	cmd    *exec.Cmd
-	pipe   *os.File      // nil: there is no guard
-	since  time.Time     // when it was started
-	ended  chan struct{} // closed when it has ended
-	closed bool
+	mu       sync.Mutex
+	sessions map[int]bool
+	cmd      *exec.Cmd
+	pipe     *os.File      // nil: there is no guard
+	since    time.Time     // when the last one was started
+	ended    chan struct{} // closed when it has ended
+	pending  bool          // another one is about to be started
+	closed   bool
 }
 
 func newGuard(self string, log *slog.Logger) *guard {
-	return &guard{self: self, log: log, groups: map[int]bool{}}
+	return &guard{self: self, log: log, sessions: map[int]bool{}}
 }
 
-// know tells the guard of a group. When it returns without an error, that group ends with the relay: what is in the pipe is
-// read, whatever becomes of us.
-func (g *guard) know(group int) error {
+// know tells the guard of a session. When it returns without an error, that session ends with the relay: what is in the pipe
+// is read, whatever becomes of us.
+func (g *guard) know(session int) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
 		return errors.New("the destination is closed")
 	}
-	g.groups[group] = true
-	if g.pipe != nil && g.tell(+group) == nil {
+	g.sessions[session] = true
+	if g.pipe != nil && g.tell(+session) == nil {
 		return nil
 	}
 	g.kill()
 	err := g.start()
 	if err != nil {
-		delete(g.groups, group)
+		delete(g.sessions, session)
+		g.again()
 	}
 	return err
 }
 
-// forget tells the guard that a group is no more.
-func (g *guard) forget(group int) {
+// forget tells the guard that a session is no more.
+func (g *guard) forget(session int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	delete(g.groups, group)
-	if g.pipe != nil && g.tell(-group) != nil {
+	delete(g.sessions, session)
+	if g.pipe != nil && g.tell(-session) != nil {
 		g.kill()
+		g.again()
 	}
 }
 
 // tell writes one line.
-func (g *guard) tell(group int) error {
+func (g *guard) tell(session int) error {
 	_ = g.pipe.SetWriteDeadline(time.Now().Add(guardDelay)) // one that was stopped reads nothing
-	_, err := fmt.Fprintf(g.pipe, "%+d\n", group)
+	_, err := fmt.Fprintf(g.pipe, "%+d\n", session)
 	return err
 }
 
-// start starts a guard and tells it all groups.
+// start starts a guard and tells it all sessions.
 func (g *guard) start() error {
+	g.since = time.Now()
 	theirs, ours, err := os.Pipe()
 	if err != nil {
 		return err
@@ -116,10 +124,10 @@ func (g *guard) start() error {
 		return fmt.Errorf("no guard: %w", err)
 	}
 	ended := make(chan struct{})
-	g.cmd, g.pipe, g.since, g.ended = cmd, ours, time.Now(), ended
+	g.cmd, g.pipe, g.ended = cmd, ours, ended
 	go g.watch(cmd, ours, ended)
-	for group := range g.groups {
-		if err := g.tell(group); err != nil {
+	for session := range g.sessions {
+		if err := g.tell(session); err != nil {
 			g.kill()
 			return fmt.Errorf("no guard: %w", err)
 		}
@@ -127,7 +135,30 @@ func (g *guard) start() error {
 	return nil
 }
 
-// watch waits for the end of a guard, and starts another one where programs are at work.
+// again starts another guard where programs are at work without one: at once, or when the last one was started guardLives
+// ago.
+func (g *guard) again() {
+	if g.pending {
+		return
+	}
+	g.pending = true
+	time.AfterFunc(max(0, guardLives-time.Since(g.since)), func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.pending = false
+		if g.pipe != nil || g.closed || len(g.sessions) == 0 {
+			return
+		}
+		if err := g.start(); err != nil {
+			g.log.Error("the programs at work would outlive the relay", "err", err)
+			g.again()
+			return
+		}
+		g.log.Warn("the guard of the programs ended, and was started again")
+	})
+}
+
+// watch waits for the end of a guard.
 func (g *guard) watch(cmd *exec.Cmd, pipe *os.File, ended chan struct{}) {
 	defer close(ended)
 	_ = cmd.Wait()
@@ -138,13 +169,7 @@ func (g *guard) watch(cmd *exec.Cmd, pipe *os.File, ended chan struct{}) {
 	}
 	_ = g.pipe.Close()
 	g.pipe = nil
-	g.log.Warn("the guard of the programs ended, and is started again", "end", cmd.ProcessState.String())
-	if len(g.groups) == 0 || time.Since(g.since) < guardLives {
-		return
-	}
-	if err := g.start(); err != nil {
-		g.log.Error("until the next program is started, those at work would outlive the relay", "err", err)
-	}
+	g.again()
 }
 
 // kill ends a guard that does not listen, before the end of its pipe can tell it to kill what is at work.

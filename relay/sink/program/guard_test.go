@@ -8,9 +8,11 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,7 +30,7 @@ const relayCommand = "relay"
 func victim() int {
 	mark, found := os.LookupEnv("MARK")
 	s, err := New(Config{
-		Command: []string{"/bin/sh", "-c", "(sleep 600 & sleep 600) & trap '' TERM; echo; sleep 0.0$((OUTBOX_ATTEMPT % 10))"},
+		Command: []string{"/bin/sh", "-c", "(sleep 600 & sleep 600) & timeout 600 sleep 600 & trap '' TERM; echo; sleep 0.0$((OUTBOX_ATTEMPT % 10))"},
 		Env:     map[string]string{"MARK": mark}, Self: "/proc/self/exe",
 	}, slog.New(slog.NewTextHandler(os.Stderr, nil)))
 	if err != nil || !found {
@@ -48,7 +50,7 @@ func victim() int {
 	select {}
 }
 
-// TestKilledRelay: a relay is killed at random moments while programs begin, run and end. Nothing of their groups is left.
+// TestKilledRelay: a relay is killed at random moments while programs begin, run and end. Nothing of their sessions is left.
 func TestKilledRelay(t *testing.T) {
 	t.Parallel()
 	rounds := 40
@@ -78,43 +80,10 @@ func TestKilledRelay(t *testing.T) {
 	}
 }
 
-// TestHeldPrograms: a relay that is killed between the start of a program and its word leaves nothing either, although no
-// guard knows it.
-func TestHeldPrograms(t *testing.T) {
-	t.Parallel()
-	mark := newMark(t)
-	g, err := newGroups("/proc/self/exe", slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer g.close(context.Background())
-	cmd := &exec.Cmd{Path: "/bin/sleep", Args: []string{"sleep", "600"}, Env: []string{mark.text}}
-	h, err := g.hold(cmd)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if args, err := os.ReadFile("/proc/" + strconv.Itoa(cmd.Process.Pid) + "/cmdline"); err != nil || strings.HasPrefix(string(args), "sleep") {
-		t.Errorf("it runs before its word: %q, %v", args, err)
-	}
-	_ = h.gate.Close() // as the kernel does where the relay dies
-	eventually(t, "it ends", func() bool {
-		select {
-		case <-h.gone:
-			return true
-		default:
-			return false
-		}
-	})
-	h.finish()
-	if got := h.cmd.ProcessState.ExitCode(); got != 1 {
-		t.Errorf("exit code %d", got)
-	}
-}
-
 // guardOf is the process that guards a sink.
 func guardOf(t *testing.T, s *Sink) *os.Process {
 	t.Helper()
-	g := s.groups.guard
+	g := s.sessions.guard
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.pipe == nil {
@@ -136,31 +105,84 @@ func fill(t *testing.T, g *guard) {
 	}
 }
 
-// TestGuardEnds: a guard that is killed, and one that is stopped, is followed by another one that knows what is at work.
+// deafen stops the guard of a sink, and fills its pipe.
+func deafen(t *testing.T, s *Sink) {
+	t.Helper()
+	p := guardOf(t, s)
+	if err := p.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the guard is stopped", func() bool { return stateOf(t, p.Pid) == "T" })
+	fill(t, s.sessions.guard)
+}
+
+// TestGuardEnds: a guard that is killed, and one that is stopped, is followed by another one that knows what is at work,
+// whether or not another program begins or ends meanwhile.
 func TestGuardEnds(t *testing.T) {
 	t.Parallel()
-	for name, hit := range map[string]syscall.Signal{"killed": syscall.SIGKILL, "stopped": syscall.SIGSTOP} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			mark := newMark(t)
-			s := shell(t, mark.env, `[ "$OUTBOX_ID" = short ] || exec sleep 600`)
-			outcome := make(chan relay.Outcome, 1)
-			go func() { outcome <- s.Send(within(t, generous), newMessage("long")) }()
-			eventually(t, "the program runs", func() bool { return len(marked(t, mark.text)) == 1 })
-			first := guardOf(t, s)
-			if err := first.Signal(hit); err != nil {
+	for name, hit := range map[string]func(t *testing.T, s *Sink, end func()){
+		"killed": func(t *testing.T, s *Sink, _ func()) {
+			if err := guardOf(t, s).Kill(); err != nil {
 				t.Fatal(err)
 			}
-			if hit == syscall.SIGSTOP {
-				fill(t, s.groups.guard)
+		},
+		"killed, and none can be started": func(t *testing.T, s *Sink, _ func()) {
+			g := s.sessions.guard
+			g.mu.Lock()
+			self := g.self
+			g.self = "/none"
+			began := g.since
+			g.mu.Unlock()
+			if err := guardOf(t, s).Kill(); err != nil {
+				t.Fatal(err)
 			}
+			eventually(t, "a start was tried", func() bool {
+				g.mu.Lock()
+				defer g.mu.Unlock()
+				return g.since != began
+			})
+			g.mu.Lock()
+			g.self = self
+			g.mu.Unlock()
+		},
+		"stopped when a program begins": func(t *testing.T, s *Sink, _ func()) {
+			deafen(t, s)
+			wantKind(t, s.Send(within(t, generous), newMessage("short")), relay.KindDone, "")
+		},
+		"stopped when a program ends": func(t *testing.T, s *Sink, end func()) {
+			deafen(t, s)
+			end()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			mark, ends := newMark(t), filepath.Join(t.TempDir(), "ends")
+			s := shell(t, mark.env, `case $OUTBOX_ID in
+				long) exec sleep 600 ;;
+				ends) while ! [ -e `+ends+` ]; do sleep 0.01; done ;;
+			esac`)
+			outcome, ended := make(chan relay.Outcome, 1), make(chan relay.Outcome, 1)
+			go func() { outcome <- s.Send(within(t, generous), newMessage("long")) }()
+			go func() { ended <- s.Send(within(t, generous), newMessage("ends")) }()
+			eventually(t, "both programs run", func() bool { return len(sessionsOf(s)) == 2 })
+			first := guardOf(t, s)
+			end := func() {
+				if err := os.WriteFile(ends, nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				wantKind(t, <-ended, relay.KindDone, "")
+			}
+			hit(t, s, end)
 			eventually(t, "there is another guard", func() bool {
-				wantKind(t, s.Send(within(t, generous), newMessage("short")), relay.KindDone, "")
 				second := guardOf(t, s)
 				return second != nil && second.Pid != first.Pid
 			})
-			if n := len(marked(t, mark.text)); n != 1 {
-				t.Errorf("%d programs run, want the long one", n)
+			if name != "stopped when a program ends" {
+				end()
+			}
+			left := sessionsOf(s)
+			if len(left) != 1 || stateOf(t, left[0]) == "" {
+				t.Fatalf("%v are at work, want the long one", left)
 			}
 			// The end of the pipe is what the guard sees of a relay that dies.
 			if err := s.Close(t.Context()); err != nil {
@@ -170,6 +192,14 @@ func TestGuardEnds(t *testing.T) {
 			mark.waitGone(t)
 		})
 	}
+}
+
+// sessionsOf are those that the guard of a sink is told of.
+func sessionsOf(s *Sink) []int {
+	g := s.sessions.guard
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Collect(maps.Keys(g.sessions))
 }
 
 // TestGuardIsAlone: the signals that end a relay do not reach its guard, and after the programs it has nothing to do.
@@ -211,30 +241,38 @@ func TestGuardIsAlone(t *testing.T) {
 	wantKind(t, send(t, s), relay.KindUnsent, classProgram, "closed")
 }
 
-// TestGuard holds what the guard kills: what it was told of and not told to forget.
+// TestGuard holds what the guard kills: what it was told of and not told to forget, all groups of it.
 func TestGuard(t *testing.T) {
 	t.Parallel()
 	mark := newMark(t)
-	var groups []int
+	var sessions []string
 	for range 3 {
-		cmd := exec.CommandContext(t.Context(), "/bin/sleep", "600")
-		cmd.Env, cmd.SysProcAttr = []string{mark.text}, &syscall.SysProcAttr{Setpgid: true}
+		cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", "timeout 600 sleep 600 & exec sleep 600")
+		cmd.Env, cmd.SysProcAttr = []string{mark.text}, &syscall.SysProcAttr{Setsid: true}
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		groups = append(groups, cmd.Process.Pid)
+		sessions = append(sessions, strconv.Itoa(cmd.Process.Pid))
 		t.Cleanup(func() { _ = cmd.Wait() })
 	}
+	eventually(t, "all run", func() bool { return len(marked(t, mark.text)) == 9 })
+	third, err := strconv.Atoi(sessions[2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	tooLong := strconv.Itoa(third + 1<<32)
 	guard := exec.CommandContext(t.Context(), "/proc/self/exe", GuardCommand)
-	guard.Stdin = strings.NewReader("+" + strconv.Itoa(groups[0]) + "\n+" + strconv.Itoa(groups[1]) + "\n\nx\n+1\n+0\n-1\n-" + strconv.Itoa(groups[0]) + "\n")
+	guard.Stdin = strings.NewReader("+" + sessions[0] + "\n+" + sessions[1] + "\n+" + tooLong + "\n\nx\n+1\n+0\n-1\n-" + sessions[0] + "\n")
 	if err := guard.Run(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "one is killed", func() bool { return len(marked(t, mark.text)) == 2 })
-	if left := marked(t, mark.text); slices.Contains(left, strconv.Itoa(groups[1])) {
-		t.Errorf("%v are left of %v", left, groups)
+	eventually(t, "one is killed", func() bool { return len(marked(t, mark.text)) == 6 })
+	if left := marked(t, mark.text); slices.Contains(left, sessions[1]) {
+		t.Errorf("%v are left of %v", left, sessions)
 	}
-	for _, g := range groups {
-		_ = syscall.Kill(-g, syscall.SIGKILL)
+	for _, pid := range marked(t, mark.text) {
+		if n, err := strconv.Atoi(pid); err == nil {
+			_ = syscall.Kill(n, syscall.SIGKILL)
+		}
 	}
 }

@@ -21,8 +21,7 @@ import (
 	"github.com/outboxd/outboxd/relay"
 )
 
-// TestMain also makes of this test what a relay starts of itself, and the relays that are killed. All tests run as the first
-// process of a container does: what loses its parent is ours.
+// TestMain also makes of this test what a relay starts of itself, and the relays that are killed.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
@@ -35,11 +34,6 @@ func TestMain(m *testing.M) {
 		case relayCommand:
 			os.Exit(victim())
 		}
-	}
-	const setChildSubreaper = 36 // prctl(2)
-	if _, _, err := syscall.RawSyscall(syscall.SYS_PRCTL, setChildSubreaper, 1, 0); err != 0 {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
 	}
 	goleak.VerifyTestMain(m)
 }
@@ -81,7 +75,7 @@ func shell(t testing.TB, change func(*Config), script string) *Sink {
 	return newSink(t, change, "/bin/sh", "-c", script)
 }
 
-// outside is the part of a script that starts another one outside the group, and waits until it is there.
+// outside is the part of a script that starts another one outside the session, and waits until it is there.
 func outside(script string) string {
 	return "f=$(mktemp); setsid sh -c 'rm '$f'; " + script + "' & while [ -e $f ]; do sleep 0.01; done; "
 }
@@ -172,7 +166,7 @@ func zombies(t testing.TB) (pids []string) {
 // mark is a variable that all processes of a test have, so that they are found in /proc.
 type mark struct{ text string }
 
-// newMark makes one, and kills and reaps what has it at the end of the test, as processes that left their group.
+// newMark makes one, and kills what has it at the end of the test, as processes that left their session.
 func newMark(t testing.TB) mark {
 	t.Helper()
 	m := mark{"MARK=" + rand.Text()}
@@ -180,7 +174,6 @@ func newMark(t testing.TB) mark {
 		for _, pid := range marked(t, m.text) {
 			if n, err := strconv.Atoi(pid); err == nil {
 				_ = syscall.Kill(n, syscall.SIGKILL)
-				_, _ = syscall.Wait4(n, nil, 0, nil)
 			}
 		}
 	})

@@ -9,18 +9,18 @@ import (
 	"syscall"
 )
 
-// groups starts programs in groups of their own. There is no guard on this system: a group outlives a relay that is killed.
-type groups struct{}
+// sessions starts programs in sessions of their own. There is no guard on this system: one outlives a relay that is killed.
+type sessions struct{}
 
-func newGroups(string, *slog.Logger) (*groups, error) { return &groups{}, nil }
+func newSessions(string, *slog.Logger) (*sessions, error) { return &sessions{}, nil }
 
-func (*groups) close(context.Context) error { return nil }
+func (*sessions) close(context.Context) error { return nil }
 
 // held is a program that is to be started.
 type held struct{ cmd *exec.Cmd }
 
-func (*groups) hold(cmd *exec.Cmd) (*held, error) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+func (*sessions) hold(cmd *exec.Cmd) (*held, error) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	return &held{cmd}, nil
 }
 

@@ -10,22 +10,22 @@ import (
 	"time"
 )
 
-var errNoGroups = errors.New("program: this system has no process groups, so that programs are not executed on it")
+var errNoSessions = errors.New("program: this system has no sessions of processes, so that programs are not executed on it")
 
-// groups are what this system does not have.
-type groups struct{}
+// sessions are what this system does not have.
+type sessions struct{}
 
-func newGroups(string, *slog.Logger) (*groups, error) { return nil, errNoGroups }
+func newSessions(string, *slog.Logger) (*sessions, error) { return nil, errNoSessions }
 
-func (*groups) close(context.Context) error { return nil }
+func (*sessions) close(context.Context) error { return nil }
 
-func (*groups) hold(*exec.Cmd) (*held, error) { return nil, errNoGroups }
+func (*sessions) hold(*exec.Cmd) (*held, error) { return nil, errNoSessions }
 
 type held struct{}
 
 func (*held) abandon() {}
 
-func (*held) release() (*process, error) { return nil, errNoGroups }
+func (*held) release() (*process, error) { return nil, errNoSessions }
 
 type process struct{}
 

@@ -1,7 +1,6 @@
 package program
 
 import (
-	"fmt"
 	"strconv"
 
 	"github.com/outboxd/outboxd/relay"
@@ -13,7 +12,6 @@ const (
 	classAuth    = "auth" // of a missing permission: its replay is under the old key
 	classTimeout = "timeout"
 	classInvalid = "invalid" // a message that no variable can hold
-	classOther   = "other"   // of an exit code 0 that the configuration takes for something else
 )
 
 // permissionLimit is how many attempts an exit code 77 may cost: a missing permission seldom comes by waiting.
@@ -35,19 +33,19 @@ type end struct {
 	signal    string // that ended it, in words
 	told      bool   // we sent it SIGTERM
 	cutOff    bool   // because the send's context ended before its deadline
-	unstarted string // why it could not be executed, after all
+	stuck     bool   // SIGKILL did not end it
+	unstarted string // why it was not executed, after all
 }
 
 // of says what an end is.
 func (c Config) of(e end) relay.Outcome {
 	switch {
+	case e.unstarted != "" && e.told:
+		return relay.Unsent(classTimeout, e.unstarted)
 	case e.unstarted != "":
 		return relay.Unsent(classProgram, e.unstarted)
 	case e.told:
-		// An exit code that SIGTERM brought about tells nothing, but that all is done.
-		if o := c.ofCode(e.code); o.Kind == relay.KindDone {
-			return o
-		}
+		// Whatever it ended with, SIGTERM brought that about: it does not say how far the program had come.
 		return relay.Unknown(classTimeout, e.words())
 	case e.code < 0:
 		return relay.Unknown(classProgram, e.words())
@@ -56,43 +54,31 @@ func (c Config) of(e end) relay.Outcome {
 }
 
 func (e end) words() string {
-	how := "exit code " + strconv.Itoa(e.code)
-	if e.code < 0 {
-		how = "ended by " + e.signal
-	}
 	switch {
 	case e.cutOff:
-		return "cut off by a stop or the end of its lease, " + how
+		return "cut off by a stop or the end of its lease, " + e.how()
 	case e.told:
-		return "no end in time, " + how
+		return "no end in time, " + e.how()
 	}
-	return how
+	return e.how()
+}
+
+func (e end) how() string {
+	switch {
+	case e.stuck:
+		return "and it does not end by SIGKILL: it runs as a user whose processes the relay may not kill, or hangs in the system"
+	case e.code < 0:
+		return "ended by " + e.signal
+	}
+	return "exit code " + strconv.Itoa(e.code)
 }
 
 func (c Config) ofCode(code int) relay.Outcome {
 	o := codeRule(code)
 	if rule, named := c.Outcomes[strconv.Itoa(code)]; named {
-		o = rule.instead(o, code)
+		o = rule.Instead(o, "exit code "+strconv.Itoa(code))
 	}
 	o.Status = code
-	return o
-}
-
-// instead gives the outcome of a rule in place of the usual one.
-func (r Rule) instead(usual relay.Outcome, code int) relay.Outcome {
-	if r.Kind == relay.KindDone {
-		return relay.Done("")
-	}
-	o := relay.Outcome{Kind: r.Kind, Class: usual.Class, Err: fmt.Sprintf("exit code %d, %s by the outcomes of this destination", code, r.Kind)}
-	if r.Kind == relay.KindRetry {
-		o.Limit = r.Limit
-	}
-	if r.Kind == relay.KindFail {
-		o.Reason = relay.Rejected
-	}
-	if o.Class == "" {
-		o.Class = classOther
-	}
 	return o
 }
 

@@ -48,13 +48,13 @@ func (t *tail) Write(p []byte) (int, error) {
 
 // output is what a program writes. A little more of it is kept than is told: a secret at the edge is whole, and is masked.
 type output struct {
-	secrets *secrets
+	secrets *relay.Secrets
 	stdout  head
 	stderr  tail
 }
 
-func newOutput(s *secrets) *output {
-	return &output{secrets: s, stdout: head{limit: maxAnswerBytes + s.longest}, stderr: tail{limit: maxErrorBytes + s.longest}}
+func newOutput(s *relay.Secrets) *output {
+	return &output{secrets: s, stdout: head{limit: maxAnswerBytes + s.Longest()}, stderr: tail{limit: maxErrorBytes + s.Longest()}}
 }
 
 // add puts the output into an outcome: the first line of stdout is the result of what is done, its start the answer where it
@@ -62,16 +62,16 @@ func newOutput(s *secrets) *output {
 func (o *output) add(to *relay.Outcome) {
 	out := string(o.stdout.text)
 	if o.stdout.cut {
-		out = o.secrets.cutEnd(out)
+		out = o.secrets.TrimEnd(out)
 	}
-	answer := first(clean(o.secrets.hide(out)), maxAnswerBytes)
+	answer := relay.Cut(clean(o.secrets.Hide(out)), maxAnswerBytes)
 	if to.Kind != relay.KindDone {
 		to.Answer = answer
 		to.Err = o.err(to.Err)
 		return
 	}
 	line, _, _ := strings.Cut(answer, "\n")
-	to.Result = first(strings.TrimSpace(line), maxResultBytes)
+	to.Result = relay.Cut(strings.TrimSpace(line), maxResultBytes)
 	if strings.TrimSpace(answer) != to.Result {
 		to.Answer = answer
 	}
@@ -82,9 +82,9 @@ func (o *output) add(to *relay.Outcome) {
 func (o *output) err(what string) string {
 	text := string(o.stderr.text)
 	if o.stderr.cut {
-		text = o.secrets.cutStart(text)
+		text = o.secrets.TrimStart(text)
 	}
-	written := last(strings.TrimSpace(clean(o.secrets.hide(text))), maxErrorBytes-len(what)-len(": \n"))
+	written := last(strings.TrimSpace(clean(o.secrets.Hide(text))), maxErrorBytes-len(what)-len(": \n"))
 	if written == "" {
 		return what
 	}
@@ -98,17 +98,6 @@ func (o *output) err(what string) string {
 // clean makes a text that every database can store: valid UTF-8 without NUL, lines ended by \n.
 func clean(text string) string {
 	return strings.NewReplacer("\x00", "\uFFFD", "\r\n", "\n").Replace(strings.ToValidUTF8(text, "\uFFFD"))
-}
-
-// first cuts a text to its first bytes, at the edge of a rune.
-func first(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	for limit > 0 && !utf8.RuneStart(text[limit]) {
-		limit--
-	}
-	return text[:limit]
 }
 
 // last cuts a text to its last bytes, at the edge of a rune.

@@ -12,16 +12,13 @@ import (
 	"time"
 )
 
-// process is a program at work, with a process group of its own.
+// process is a program at work, as the leader of a session of its own.
 type process struct {
 	cmd    *exec.Cmd
 	gone   <-chan struct{} // closed when the program itself has ended
-	ended  func()          // called when its group is killed, before the group's id can be another's
-	report *os.File        // says why it could not be executed, if so; nil: nobody reports
+	ended  func()          // called when its session is killed, before the session's id can be another's
+	report *os.File        // says whether it was executed, and if not why; nil: nobody reports
 }
-
-// signal sends a signal to all of the group.
-func (p *process) signal(s syscall.Signal) { _ = syscall.Kill(-p.cmd.Process.Pid, s) }
 
 // wait waits until the program has ended, and ends it in time: Send says when.
 func (p *process) wait(ctx context.Context, grace, cutOff time.Duration) end {
@@ -34,32 +31,60 @@ func (p *process) wait(ctx context.Context, grace, cutOff time.Duration) end {
 	case <-p.gone:
 	case <-term:
 		e.told = true
-		p.signal(syscall.SIGTERM)
+		signalSession(p.session(), syscall.SIGTERM)
 		select {
 		case <-p.gone:
 		case <-ctx.Done():
 		}
 	case <-ctx.Done():
 		e.told, e.cutOff = true, true
-		p.signal(syscall.SIGTERM)
+		signalSession(p.session(), syscall.SIGTERM)
 		select {
 		case <-p.gone:
 		case <-time.After(cutOff):
 		}
 	}
-	p.finish()
+	if !p.finish() {
+		e.stuck = true
+		return e
+	}
 	p.read(&e)
 	return e
 }
 
-// finish kills what is left of the group, and reaps it. No fork escapes: one that is under way when the signal comes is
-// begun again after it (fork(2), ERESTARTNOINTR).
-func (p *process) finish() {
-	p.signal(syscall.SIGKILL)
-	<-p.gone
+// session is that of the program, and the number of its leader's group.
+func (p *process) session() int { return p.cmd.Process.Pid }
+
+// finish kills what is left of the session and reaps the program. False: the program does not end, and is reaped once it
+// does; its output is not to be read.
+func (p *process) finish() bool {
+	late := time.Now().Add(killDelay)
+	signalSession(p.session(), syscall.SIGKILL)
+	select {
+	case <-p.gone:
+	case <-time.After(killDelay):
+		go func() {
+			<-p.gone
+			p.reap()
+			p.close()
+		}()
+		return false
+	}
+	endSession(p.session(), late)
+	p.reap()
+	return true
+}
+
+// reap lets the session's id go.
+func (p *process) reap() {
 	p.ended()
 	_ = p.cmd.Wait() // the code is in ProcessState; what became of stdin and stdout does not count
-	reap(p.cmd.Process.Pid)
+}
+
+func (p *process) close() {
+	if p.report != nil {
+		_ = p.report.Close()
+	}
 }
 
 // read says how the program ended.
@@ -68,19 +93,15 @@ func (p *process) read(e *end) {
 	if status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		e.signal = fmt.Sprintf("signal %d (%s)", status.Signal(), status.Signal())
 	}
-	if p.report != nil {
-		why, _ := io.ReadAll(p.report) // its writers have ended
-		_ = p.report.Close()
-		e.unstarted = string(why)
+	if p.report == nil {
+		return
 	}
-}
-
-// reap takes the rest of a group where we became its parent, as the first process of a container does; elsewhere there is
-// nothing to take.
-func reap(group int) {
-	for {
-		if _, err := syscall.Wait4(-group, nil, 0, nil); err != nil && err != syscall.EINTR {
-			return
-		}
+	said, _ := io.ReadAll(p.report) // its writers have ended
+	p.close()
+	switch {
+	case len(said) == 0:
+		e.unstarted = "it ended before it was executed, " + e.how()
+	case len(said) > 1:
+		e.unstarted = string(said[1:])
 	}
 }

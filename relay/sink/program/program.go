@@ -7,22 +7,23 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"os"
 	"os/exec"
 	"time"
 
 	"github.com/outboxd/outboxd/relay"
 )
 
-// pipeDelay is how long a process that left the group may keep stdout and stderr open after the program itself has ended.
-// With it, Send comes back within the second after its deadline that the relay waits for.
+// pipeDelay is how long a process that left the session may keep stdout and stderr open after the program itself has ended.
+// With it and killDelay, Send comes back within the second after its deadline that the relay waits for.
 const pipeDelay = 500 * time.Millisecond
 
 // Sink is one program as a destination. Safe for concurrent use.
 type Sink struct {
-	cfg     Config
-	place   *place
-	secrets *secrets
-	groups  *groups
+	cfg      Config
+	place    *place
+	secrets  *relay.Secrets
+	sessions *sessions
 }
 
 var _ relay.Sink = (*Sink)(nil)
@@ -34,20 +35,29 @@ func New(cfg Config, log *slog.Logger) (*Sink, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	groups, err := newGroups(cfg.Self, log)
+	sessions, err := newSessions(cfg.Self, log)
 	if err != nil {
 		return nil, err
 	}
-	s := &Sink{cfg: cfg, place: &place{name: cfg.Command[0]}, secrets: newSecrets(cfg.Env), groups: groups}
+	s := &Sink{cfg: cfg, place: &place{name: cfg.Command[0]}, secrets: secretsOf(cfg.Env), sessions: sessions}
 	if _, err := s.place.path(); err != nil {
 		log.Warn("a program cannot be started yet", "err", err)
 	}
+	warnFirst(os.Getpid(), log)
 	return s, nil
 }
 
-// Send executes the program once for m and waits for its end. Grace before ctx's deadline its process group gets SIGTERM,
-// and at the deadline SIGKILL; where ctx ends earlier, SIGTERM at once and SIGKILL after CutOff. Nothing of the group is
-// left when Send returns.
+// warnFirst warns of a relay that is the first process of its container: what a program started and did not wait for becomes
+// its child, and it waits for its own programs only.
+func warnFirst(pid int, log *slog.Logger) {
+	if pid == 1 {
+		log.Warn("the relay is the first process of its container, where what programs leave behind stays as zombies; start it by an init process, as docker run --init does")
+	}
+}
+
+// Send executes the program once for m and waits for its end. Grace before ctx's deadline its session gets SIGTERM, and at
+// the deadline SIGKILL; where ctx ends earlier, SIGTERM at once and SIGKILL after CutOff. Nothing of the session is left when
+// Send returns, but what the relay's user may not kill.
 func (s *Sink) Send(ctx context.Context, m *relay.Message) relay.Outcome {
 	env, err := s.cfg.environment(m)
 	if err != nil {
@@ -63,7 +73,7 @@ func (s *Sink) Send(ctx context.Context, m *relay.Message) relay.Outcome {
 		return relay.Unsent(classProgram, err.Error())
 	}
 	out := newOutput(s.secrets)
-	held, err := s.groups.hold(&exec.Cmd{
+	held, err := s.sessions.hold(&exec.Cmd{
 		Path: path, Args: s.cfg.Command, Env: env, Dir: s.cfg.Dir, WaitDelay: pipeDelay,
 		Stdin: bytes.NewReader(m.Payload), Stdout: &out.stdout, Stderr: &out.stderr,
 	})
@@ -84,11 +94,11 @@ func (s *Sink) Send(ctx context.Context, m *relay.Message) relay.Outcome {
 	}
 	e := p.wait(ctx, s.cfg.Grace, s.cfg.CutOff)
 	o := s.cfg.of(e)
-	if e.unstarted == "" {
+	if e.unstarted == "" && !e.stuck {
 		out.add(&o)
 	}
 	return o
 }
 
 // Close ends what is still under way, and with it the guard.
-func (s *Sink) Close(ctx context.Context) error { return s.groups.close(ctx) }
+func (s *Sink) Close(ctx context.Context) error { return s.sessions.close(ctx) }

@@ -54,9 +54,6 @@ func TestEnvironment(t *testing.T) {
 			got := strings.Split(strings.Trim(text, "\uFFFD"), "\uFFFD") // a NUL is told so
 			slices.Sort(got)
 			slices.Sort(c.want)
-			for i := range c.want {
-				c.want[i] = newSecrets(c.env).hide(c.want[i])
-			}
 			if !slices.Equal(got, c.want) {
 				t.Errorf("got\n%q\nwant\n%q", got, c.want)
 			}

@@ -76,7 +76,7 @@ func (s *Sink) ask(ctx context.Context, told func(step, words string, err error)
 		step = stepToken
 	}
 	if _, err := s.credentials.prove(ctx, header, known); err != nil {
-		told(step, "", errors.New(known.hide(err.Error())))
+		told(step, "", errors.New(known.Hide(err.Error())))
 		return
 	}
 	if step == stepToken {
@@ -86,7 +86,7 @@ func (s *Sink) ask(ctx context.Context, told func(step, words string, err error)
 	req := (&http.Request{Method: http.MethodOptions, URL: s.url, Header: header}).WithContext(p.watch(ctx))
 	resp, err := s.transport.RoundTrip(req)
 	if err != nil {
-		told(stepOptions, "", errors.New(known.hide(faultRule(err, p).Err)))
+		told(stepOptions, "", errors.New(known.Hide(faultRule(err, p).Err)))
 		return
 	}
 	_ = resp.Body.Close()

@@ -54,16 +54,10 @@ type Config struct {
 	OAuth2  *OAuth2 // client credentials, RFC 6749, 4.4
 	Secrets Source  // of Standard Webhooks: whsec_…, newest first, separated by blanks, commas or line ends; nil: no signature
 
-	Outcomes          map[string]Rule // by status, "404", or by class, "4xx"; a status goes before its class
-	RemembersFailures bool            // the receiver repeats a 5xx under its key: it ends failed(unknown)
-	OnGonePause       bool            // 410 pauses the destination
-	Result            string          // a JSON pointer (RFC 6901) into the answer; "": Location, else the start of the body
-}
-
-// Rule is what a status comes to: done, retry, fail or unknown.
-type Rule struct {
-	Kind  relay.Kind
-	Limit int // of a retry: at this many attempts it ends failed(rejected); 0: the budget alone
+	Outcomes          map[string]relay.Rule // by status, "404", or by class, "4xx"; a status goes before its class
+	RemembersFailures bool                  // the receiver repeats a 5xx under its key: it ends failed(unknown)
+	OnGonePause       bool                  // 410 pauses the destination
+	Result            string                // a JSON pointer (RFC 6901) into the answer; "": Location, else the start of the body
 }
 
 // Basic is a user with a password.

@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+
+	"github.com/outboxd/outboxd/relay"
 )
 
 // TestValidate holds the words about each mistake. What is secret in them is always hunter2.
@@ -71,17 +73,21 @@ func TestValidate(t *testing.T) {
 		"events, attribute": {func(c *Config) {
 			c.Format, c.CloudEvents = "cloudevents", CloudEvents{Source: "x", Extensions: []string{"sequence"}}
 		}, `webhook.cloudevents.extensions: "sequence" is set by the relay; take it out`},
-		"result":              {func(c *Config) { c.Result = "id" }, `webhook.result: wants a JSON pointer, which begins with "/", such as /id`},
-		"result, tilde":       {func(c *Config) { c.Result = "/a~2" }, "webhook.result: has a ~ that is neither ~0 (for ~) nor ~1 (for /)"},
-		"outcomes":            {func(c *Config) { c.Outcomes = map[string]Rule{"404": {Kind: "done"}, "5xx": {"retry", 3}} }, ""},
-		"outcomes, no status": {func(c *Config) { c.Outcomes = map[string]Rule{"1xx": {Kind: "done"}, "600": {Kind: "done"}} }, "webhook.outcomes: \"1xx\" is neither a status such as \"404\" nor a class such as \"5xx\"\nwebhook.outcomes: \"600\" is neither a status such as \"404\" nor a class such as \"5xx\""},
-		"outcomes, no kind":   {func(c *Config) { c.Outcomes = map[string]Rule{"404": {Kind: "unsent"}} }, `webhook.outcomes.404: "unsent" is none of done, retry, fail and unknown`},
-		"gone, retried": {func(c *Config) {
-			c.OnGonePause, c.Outcomes = true, map[string]Rule{"410": {"retry", 3}, "4xx": {Kind: "fail"}}
+		"result":        {func(c *Config) { c.Result = "id" }, `webhook.result: wants a JSON pointer, which begins with "/", such as /id`},
+		"result, tilde": {func(c *Config) { c.Result = "/a~2" }, "webhook.result: has a ~ that is neither ~0 (for ~) nor ~1 (for /)"},
+		"outcomes": {func(c *Config) {
+			c.Outcomes = map[string]relay.Rule{"404": {Kind: "done"}, "5xx": {Kind: "retry", Limit: 3}}
 		}, ""},
-		"gone, otherwise":    {func(c *Config) { c.OnGonePause, c.Outcomes = true, map[string]Rule{"410": {Kind: "done"}} }, "webhook.on_gone: pause wants 410 to be a retry, and outcomes.410 has another outcome for it; take one of them out"},
-		"gone, by its class": {func(c *Config) { c.OnGonePause, c.Outcomes = true, map[string]Rule{"4xx": {Kind: "fail"}} }, "webhook.on_gone: pause wants 410 to be a retry, and outcomes.4xx has another outcome for it; take one of them out"},
-		"outcomes, limit":    {func(c *Config) { c.Outcomes = map[string]Rule{"404": {"fail", 3}, "4xx": {"retry", -1}} }, "webhook.outcomes.404: fail ends at once and has no number of attempts\nwebhook.outcomes.4xx: -1 attempts are negative"},
+		"outcomes, no status": {func(c *Config) { c.Outcomes = map[string]relay.Rule{"1xx": {Kind: "done"}, "600": {Kind: "done"}} }, "webhook.outcomes: \"1xx\" is neither a status such as \"404\" nor a class such as \"5xx\"\nwebhook.outcomes: \"600\" is neither a status such as \"404\" nor a class such as \"5xx\""},
+		"outcomes, no kind":   {func(c *Config) { c.Outcomes = map[string]relay.Rule{"404": {Kind: "unsent"}} }, `webhook.outcomes.404: "unsent" is none of done, retry, fail and unknown`},
+		"gone, retried": {func(c *Config) {
+			c.OnGonePause, c.Outcomes = true, map[string]relay.Rule{"410": {Kind: "retry", Limit: 3}, "4xx": {Kind: "fail"}}
+		}, ""},
+		"gone, otherwise":    {func(c *Config) { c.OnGonePause, c.Outcomes = true, map[string]relay.Rule{"410": {Kind: "done"}} }, "webhook.on_gone: pause wants 410 to be a retry, and outcomes.410 has another outcome for it; take one of them out"},
+		"gone, by its class": {func(c *Config) { c.OnGonePause, c.Outcomes = true, map[string]relay.Rule{"4xx": {Kind: "fail"}} }, "webhook.on_gone: pause wants 410 to be a retry, and outcomes.4xx has another outcome for it; take one of them out"},
+		"outcomes, limit": {func(c *Config) {
+			c.Outcomes = map[string]relay.Rule{"404": {Kind: "fail", Limit: 3}, "4xx": {Kind: "retry", Limit: -1}}
+		}, "webhook.outcomes.404: fail ends at once and has no number of attempts\nwebhook.outcomes.4xx: -1 attempts are negative"},
 	} {
 		cfg := Config{URL: "http://h"}
 		c.change(&cfg)

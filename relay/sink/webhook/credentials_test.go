@@ -146,7 +146,7 @@ func TestEcho(t *testing.T) {
 						t.Errorf("%s, status %d: it shows %q in %.400q", name, status, secret, text)
 					}
 				}
-				if !strings.Contains(o.Answer, masked) {
+				if !strings.Contains(o.Answer, "<secret>") {
 					t.Errorf("%s, status %d: %.100q", name, status, o.Answer)
 				}
 			}

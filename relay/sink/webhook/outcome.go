@@ -31,7 +31,7 @@ const authLimit = 3
 
 // rules say what a status is: statusRule, and what the configuration has otherwise.
 type rules struct {
-	outcomes          map[string]Rule
+	outcomes          map[string]relay.Rule
 	remembersFailures bool
 	onGonePause       bool
 }
@@ -44,34 +44,13 @@ func (r rules) of(status int) relay.Outcome {
 	}
 	switch {
 	case named:
-		o = rule.instead(o, status)
+		o = rule.Instead(o, statusText(status))
 	case r.remembersFailures && status/100 == 5:
 		o.Reason = relay.Unknowable
 		o.Err += ": it remembers its failures, and would answer this key so for ever"
 	}
 	o.Status = status
 	o.Pause = r.onGonePause && status == http.StatusGone && o.Kind == relay.KindRetry
-	return o
-}
-
-// instead gives the outcome of a rule in place of the usual one.
-func (r Rule) instead(usual relay.Outcome, status int) relay.Outcome {
-	o := relay.Outcome{Kind: r.Kind, Class: usual.Class, Err: statusText(status) + ", " + string(r.Kind) + " by the outcomes of this destination"}
-	switch r.Kind {
-	case relay.KindDone:
-		return relay.Done("")
-	case relay.KindRetry:
-		o.Limit = r.Limit
-	case relay.KindFail:
-		o.Reason = relay.Rejected
-		if usual.Reason != "" {
-			o.Reason = usual.Reason
-		}
-	default: // unknown has nothing more; Validate lets no other kind through
-	}
-	if o.Class == "" {
-		o.Class = classOther // of a 2xx
-	}
 	return o
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
 // checkPointer says what is wrong with a JSON pointer. RFC 6901, 3.
@@ -54,16 +53,4 @@ func step(from json.RawMessage, name string) (_ json.RawMessage, found bool) {
 		return nil, false
 	}
 	return elements[index], true
-}
-
-// cut is the start of a text, at most limit bytes, and not half a character at its end.
-func cut(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	end := limit
-	for end > 0 && limit-end < utf8.UTFMax && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end]
 }

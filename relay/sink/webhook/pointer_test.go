@@ -27,15 +27,3 @@ func TestLookup(t *testing.T) {
 		}
 	}
 }
-
-func TestCut(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]string{
-		"": "", "abcde": "abcde", "abcdef": "abcde", "abcdö": "abcd", "abc€d": "abc", "ab€d": "ab€", "a😀b": "a😀", "ab😀": "ab",
-		"\x80\x80\x80\x80\x80\x80\x80": "\x80",
-	} {
-		if got := cut(text, 5); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
-	}
-}

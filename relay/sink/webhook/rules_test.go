@@ -36,7 +36,7 @@ func TestOutcomesOfADestination(t *testing.T) {
 	t.Parallel()
 	s := newSink(t, answering(t, nil), func(c *Config) {
 		c.RemembersFailures = true
-		c.Outcomes = map[string]Rule{
+		c.Outcomes = map[string]relay.Rule{
 			"404": {Kind: relay.KindFail}, "409": {Kind: relay.KindDone}, "418": {Kind: relay.KindRetry, Limit: 5},
 			"4xx": {Kind: relay.KindUnknown}, "401": {Kind: relay.KindRetry}, "413": {Kind: relay.KindFail},
 			"503": {Kind: relay.KindRetry}, "202": {Kind: relay.KindRetry}, "302": {Kind: relay.KindDone},
@@ -92,7 +92,7 @@ func TestGone(t *testing.T) {
 		}
 	}
 	for _, kind := range []relay.Kind{relay.KindDone, relay.KindFail, relay.KindUnknown, relay.KindRetry} {
-		r := rules{outcomes: map[string]Rule{"4xx": {Kind: kind}}, onGonePause: true}
+		r := rules{outcomes: map[string]relay.Rule{"4xx": {Kind: kind}}, onGonePause: true}
 		if o := r.of(http.StatusGone); o.Kind != kind || o.Pause != (kind == relay.KindRetry) {
 			t.Errorf("%s by the outcomes: %+v", kind, o)
 		}

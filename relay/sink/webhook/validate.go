@@ -226,14 +226,8 @@ func (c Config) validateOutcomes(p *problems) {
 			p.add("outcomes", `%.80q is neither a status such as "404" nor a class such as "5xx"`, key)
 			continue
 		}
-		rule := c.Outcomes[key]
-		switch rule.Kind {
-		case relay.KindRetry:
-			p.check("outcomes."+key, rule.Limit >= 0, "%d attempts are negative", rule.Limit)
-		case relay.KindDone, relay.KindFail, relay.KindUnknown:
-			p.check("outcomes."+key, rule.Limit == 0, "%s ends at once and has no number of attempts", rule.Kind)
-		default:
-			p.add("outcomes."+key, "%.80q is none of done, retry, fail and unknown", rule.Kind)
+		if err := c.Outcomes[key].Check(); err != nil {
+			p.add("outcomes."+key, "%w", err)
 		}
 	}
 }

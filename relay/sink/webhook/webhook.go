@@ -109,7 +109,7 @@ func read(resp *http.Response, known *secrets) []byte {
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswerBytes))
 	if err != nil || len(body) == maxAnswerBytes {
-		return []byte(known.trim(known.hide(string(body))))
+		return []byte(known.TrimEnd(known.Hide(string(body))))
 	}
 	return body
 }
