@@ -22,6 +22,7 @@ type Inspector struct {
 	Texts  Texts
 
 	Operations OperationTexts
+	Figures    FigureTexts
 }
 
 // Texts are an engine's queries for people. None of them reads the whole table.

@@ -175,22 +175,6 @@ func TestNewConfiguration(t *testing.T) {
 	})
 }
 
-// TestUnrouted: what no route takes is counted, for an alert.
-func TestUnrouted(t *testing.T) {
-	inWorld(t, func(w *world) {
-		cfg := w.config("a", &recorder{})
-		cfg.Routes[0].Match = "known"
-		w.insert(3, "unknown")
-		w.insert(2, "known")
-		r, err := relay.New(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.run.Go(func() { r.Run(w.ctx) })
-		w.until(time.Minute, "three messages without a route", func() bool { return r.Snapshot().Unrouted == 3 })
-	})
-}
-
 // TestWindow_Late: the time for which a key is remembered begins with the send, not when its outcome could be written.
 func TestWindow_Late(t *testing.T) {
 	for name, late := range map[string]func(w *world, db *crashable, id string) (end func()){

@@ -35,9 +35,9 @@ type Event struct {
 // Snapshot is how the relay is at one moment, for health checks and gauges.
 type Snapshot struct {
 	DatabaseSeen time.Time            // when the database last answered; zero: never
-	Ticks        map[string]time.Time // when each loop (claim, renew, reclaim, discover, beat, steer, operate) last went round
+	Ticks        map[string]time.Time // when each loop (claim, renew, reclaim, discover, beat, steer, operate, figures) last went round
 	Destinations []DestinationState
-	Unrouted     int // messages that are due and that no route takes, up to 1,000 of each routing key
+	Figures      *Figures // of the whole table; nil: another relay tells them, or none
 }
 
 // DestinationState is a destination as this relay sees it.

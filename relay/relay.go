@@ -35,7 +35,7 @@ type Relay struct {
 	wake    chan struct{}  // a destination has room again
 	idle    atomic.Bool    // no operation is left for this relay to work at
 
-	unrouted atomic.Int64 // Snapshot.Unrouted
+	telling telling // figures of the whole table
 
 	seen   instant // when the database last answered
 	faults faults
@@ -81,7 +81,7 @@ func (r *Relay) Run(ctx context.Context) {
 		writers.Go(func() { r.settler.run(keeping) })
 	}
 	var workers sync.WaitGroup
-	for _, loop := range []func(context.Context){r.reclaim, r.orphans, r.discover, r.steer, r.operate} {
+	for _, loop := range []func(context.Context){r.reclaim, r.orphans, r.discover, r.steer, r.operate, r.figures} {
 		workers.Go(func() { loop(working) })
 	}
 	(&claimer{Relay: r, asked: map[turn]string{}}).run(working) // until the stop, or with Once until nothing is left
@@ -138,7 +138,7 @@ func (r *Relay) leave(ctx context.Context) {
 
 // Snapshot tells how the relay is.
 func (r *Relay) Snapshot() Snapshot {
-	s := Snapshot{DatabaseSeen: r.seen.time(), Unrouted: int(r.unrouted.Load())}
+	s := Snapshot{DatabaseSeen: r.seen.time(), Figures: r.telling.now(time.Now())}
 	for _, d := range r.destinations {
 		state := d.state()
 		if r.pauses.lane(d.Name, "") {

@@ -11,8 +11,6 @@ import (
 
 const (
 	discoverEvery = time.Second      // between looks for new routing keys; more where a look takes long
-	unroutedEvery = 15 * time.Second // between counts of what no route takes
-	unroutedCount = 1000             // messages of each routing key
 	rememberKey   = 10 * time.Minute // a routing key is asked for so long after something was last seen to wait under it
 )
 
@@ -49,15 +47,10 @@ func (k *known) since(version int) (keys []string, now int) {
 
 // discover keeps the known routing keys current. A message of a key that no route matches is never claimed.
 func (r *Relay) discover(ctx context.Context) {
-	var by *routing
-	for counted := (time.Time{}); ctx.Err() == nil; {
+	for ctx.Err() == nil {
 		r.ticks.mark("discover")
 		began := time.Now()
 		_ = r.discoverOnce(ctx) // call has logged it, and the next look is soon
-		if now := r.routing.Load(); now != by || began.Sub(counted) >= unroutedEvery {
-			r.countUnrouted(ctx)
-			by, counted = now, began
-		}
 		sleep(ctx, max(discoverEvery, 20*time.Since(began)))
 	}
 }
@@ -70,17 +63,6 @@ func (r *Relay) discoverOnce(ctx context.Context) error {
 		}
 		return err
 	})
-}
-
-// countUnrouted counts what waits for a configuration that has a route for it.
-func (r *Relay) countUnrouted(ctx context.Context) {
-	keys, _ := r.known.since(-1)
-	routes := r.routing.Load()
-	keys = slices.DeleteFunc(keys, func(key string) bool { return routes.routeOf(key) != nil })
-	waiting, err := r.look(ctx, Look{RoutingKeys: keys, Limit: unroutedCount})
-	if err == nil {
-		r.unrouted.Store(int64(len(waiting)))
-	}
 }
 
 // route makes lanes of the routing keys that are known, and of those that routes name in full, when they or the routes

@@ -133,6 +133,55 @@ type Operator interface {
 	Ask(ctx context.Context, o Operation) error
 }
 
+// Gauger reads what is told of the whole table, and keeps who tells it. What it reads is bounded by an index or by the
+// messages that it looks at, never counted.
+type Gauger interface {
+	// Depths looks at the pending messages of routing keys, at most limit of each number of lapses, the first due first. A
+	// routing key and type of which it sees none has no Depth.
+	Depths(ctx context.Context, routingKeys []string, limit int) ([]Depth, error)
+	// Totals looks at what is in flight under leases and at what failed last and is not resolved, at most limit messages of
+	// each, and at the leases.
+	Totals(ctx context.Context, limit int) (Totals, error)
+	// SwapDuty makes a duty, a row of outbox_control, what want says if it still is as seen, and returns what it then is. One
+	// that has no row yet is of no relay and of epoch 0. With want as seen it only looks.
+	SwapDuty(ctx context.Context, seen, want Duty) (Duty, error)
+}
+
+// Depth is what waits of a routing key and type.
+type Depth struct {
+	RoutingKey, Type string
+	Destination      string        // by its route; "": it has none. The engine sets it.
+	Pending          int           // at least so many
+	Due              int           // of them
+	Oldest           time.Duration // how long the first of Due has been due; exact for the routing key, whatever its types
+	More             bool          // of the routing key: the limit was reached, and there may be messages and types that were not seen
+}
+
+// Totals are of the whole table.
+type Totals struct {
+	InFlight     map[string]int // by type
+	InFlightMore bool           // the limit was reached
+	Failed       map[FailedKind]int
+	FailedMore   bool           // the limit was reached
+	Lapsed       time.Duration  // how long ago the oldest lease should have been renewed that was not; 0: none
+	Snapshot     *time.Duration // age of the oldest transaction that holds back vacuum or purge, 0: none; nil: nobody may know
+}
+
+// FailedKind is what unresolved failed messages are counted by.
+type FailedKind struct {
+	Type   string
+	Reason Reason
+}
+
+// Duty is what one relay at most does for all of them.
+type Duty struct {
+	Kind, Name string
+	Relay      string        // which does it; "": none
+	Epoch      int64         // grows with each change of hands
+	Beats      int64         // grows with each renewal
+	Length     time.Duration // how long it may stand still before another relay takes it
+}
+
 // Database is all the seams that the engine needs; the Stores of package dialect implement it.
 type Database interface {
 	Store
@@ -140,4 +189,5 @@ type Database interface {
 	Reclaimer
 	Presence
 	Operator
+	Gauger
 }

@@ -50,7 +50,9 @@ func (g *gauges) Collect(out chan<- prometheus.Metric) {
 		gauge(g.inFlight, float64(d.InFlight), d.Name)
 		gauge(g.limit, float64(d.Limit), d.Name)
 	}
-	gauge(g.unrouted, float64(s.Unrouted))
+	if s.Figures != nil && s.Figures.Fresh {
+		gauge(g.unrouted, float64(s.Figures.Unrouted()))
+	}
 	gauge(g.databaseUp, oneIf(time.Since(s.DatabaseSeen) < databaseLimit))
 	for loop, at := range s.Ticks {
 		gauge(g.lastTick, float64(at.UnixMilli())/1000, loop)

@@ -51,7 +51,7 @@ func TestMetrics_States(t *testing.T) {
 	for _, state := range states {
 		m := newMetrics(config{}, build{})
 		m.registry.MustRegister(newGauges(func() relay.Snapshot {
-			return relay.Snapshot{Unrouted: 42, Destinations: []relay.DestinationState{{Name: "out", State: state}}}
+			return relay.Snapshot{Figures: &relay.Figures{Fresh: true, Depths: []relay.Depth{{RoutingKey: "lost", Due: 42}}}, Destinations: []relay.DestinationState{{Name: "out", State: state}}}
 		}))
 		text := scrape(m)
 		for _, s := range states {

@@ -18,6 +18,7 @@ func (d *DB) inspector() *dialect.Inspector {
 		Groups: d.groups,
 
 		Operations: operationTexts(),
+		Figures:    figureTexts(),
 		Texts: dialect.Texts{
 			Walk: walk, ErringFailed: erringFailed, ErringOldest: erringOldest, ErringNewest: erringNewest, ErringNext: erringNext, Get: textGet, GetAttempts: textGetAttempts, GetPayload: textGetPayload, Lease: textLease,
 			Waiting: textInFlight, Failed: textFailed, Relays: textRelays, Breakers: textBreakers, Peers: textPeers,

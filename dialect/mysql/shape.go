@@ -46,7 +46,7 @@ func indexes() map[string]string {
 		"PRIMARY":       "unique (seq)",
 		"outbox_id_key": "unique (id)",
 		"outbox_due":    "(routing_key, lapses, due_at, seq)",
-		"outbox_failed": "(failed_at)",
+		"outbox_failed": "(failed_at, resolved_at)",
 	}
 }
 

@@ -19,6 +19,7 @@ var _ relay.Database = (*Store)(nil)
 // rows in the order of the list, each by its key.
 type Store struct {
 	*dialect.Operator
+	*dialect.Gauger
 
 	relay      string
 	work       *runner // claims, loads, settlements, moves and looks
@@ -92,7 +93,7 @@ func (d *DB) store(relayName string, lease time.Duration) (*Store, error) {
 	work := &runner{pool: d.work, queries: queries, limit: limit}
 	keep := &runner{pool: d.keep, queries: queries, limit: limit}
 	operator := &dialect.Operator{Inspector: d.Inspector, Relay: relayName}
-	return &Store{Operator: operator, relay: relayName, work: work, keep: keep, watch: &watcher{runner: keep}}, nil
+	return &Store{Operator: operator, Gauger: dialect.NewGauger(d.Inspector), relay: relayName, work: work, keep: keep, watch: &watcher{runner: keep}}, nil
 }
 
 // Close gives the connection of the watch back. The DB stays open.

@@ -31,6 +31,7 @@ func (d *DB) inspector() *dialect.Inspector {
 			NextGroup: nextGroup, GroupEnds: textGroupEnds,
 		},
 		Operations: operationTexts(),
+		Figures:    figureTexts(),
 	}
 }
 

@@ -46,6 +46,8 @@ func indexes() map[string]string {
 		"outbox_pkey":   "btree (id)",
 		"outbox_due":    "btree (routing_key, lapses, due_at, seq) WHERE (due_at IS NOT NULL)",
 		"outbox_failed": "btree (failed_at) WHERE (failed_at IS NOT NULL)",
+
+		"outbox_unresolved": "btree (failed_at) WHERE ((failed_at IS NOT NULL) AND (resolved_at IS NULL))",
 	}
 }
 

@@ -14,6 +14,7 @@ var _ relay.Database = (*Store)(nil)
 // COMMITTED and a transaction of its own; its error carries the statement's name and the SQLSTATE, and no value.
 type Store struct {
 	*dialect.Operator
+	*dialect.Gauger
 
 	relay      string
 	work       *runner // claims, loads, settlements, moves and looks
@@ -75,7 +76,7 @@ func (d *DB) store(relayName string, lease time.Duration) (*Store, error) {
 	work := &runner{db: d, pool: d.work, queries: queries, limit: limit}
 	keep := &runner{db: d, pool: d.keep, queries: queries, limit: limit}
 	operator := &dialect.Operator{Inspector: d.Inspector, Relay: relayName}
-	return &Store{Operator: operator, relay: relayName, work: work, keep: keep, watch: &watcher{runner: keep}}, nil
+	return &Store{Operator: operator, Gauger: dialect.NewGauger(d.Inspector), relay: relayName, work: work, keep: keep, watch: &watcher{runner: keep}}, nil
 }
 
 // Close gives the connection of the watch back. The DB stays open.

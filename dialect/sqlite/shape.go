@@ -134,6 +134,7 @@ func checkIndexes(ctx context.Context, q sqlx.ExtContext) error {
 	for _, want := range []struct{ name, columns string }{
 		{"outbox_due", "routing_key, lapses, due_at, seq"},
 		{"outbox_failed", "failed_at"},
+		{"outbox_unresolved", "failed_at"},
 	} {
 		var found []string
 		err := sqlx.SelectContext(ctx, q, &found, `SELECT i.name FROM pragma_index_list('outbox') l, pragma_index_info(l.name) i

@@ -21,7 +21,8 @@ func TestCheckShape(t *testing.T) {
 			if strings.HasPrefix(s, "CREATE TABLE IF NOT EXISTS outbox (") && strings.Contains(s, old) {
 				return "DROP TABLE outbox; " + strings.Replace(s, old, changed, 1) +
 					"CREATE INDEX outbox_due ON outbox (routing_key, lapses, due_at, seq) WHERE due_at IS NOT NULL;" +
-					"CREATE INDEX outbox_failed ON outbox (failed_at) WHERE failed_at IS NOT NULL;"
+					"CREATE INDEX outbox_failed ON outbox (failed_at) WHERE failed_at IS NOT NULL;" +
+					"CREATE INDEX outbox_unresolved ON outbox (failed_at) WHERE failed_at IS NOT NULL AND resolved_at IS NULL;"
 			}
 		}
 		t.Fatalf("the table has no %q", old)

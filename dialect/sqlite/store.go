@@ -19,6 +19,7 @@ var _ dialect.Store = (*Store)(nil)
 // code, and no value.
 type Store struct {
 	*dialect.Operator
+	*dialect.Gauger
 
 	db    *DB
 	relay string
@@ -71,6 +72,7 @@ const sqlNow = `CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER
 func (d *DB) Store(relayName string, lease time.Duration) (dialect.Store, error) {
 	return &Store{
 		Operator: &dialect.Operator{Inspector: d.Inspector, Relay: relayName},
+		Gauger:   dialect.NewGauger(d.Inspector),
 		db:       d, relay: relayName,
 		// A call that has no answer after a third of the lease is given up, so that a renewal can be asked for again in time.
 		limit: max(lease/3, time.Second),

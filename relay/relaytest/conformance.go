@@ -37,6 +37,7 @@ func TestStore(t *testing.T, open func(t *testing.T) Backend) {
 		"correct":     correctCases(),
 		"pause":       pauseCases(),
 		"model":       modelCases(),
+		"figures":     figureCases(),
 		"at once":     raceCases(),
 	}
 	for _, group := range slices.Sorted(maps.Keys(groups)) {

@@ -30,6 +30,9 @@ const (
 	CallOperate     Call = "operate"
 	CallPauses      Call = "pauses"
 	CallAsk         Call = "ask"
+	CallDepths      Call = "depths"
+	CallTotals      Call = "totals"
+	CallDuty        Call = "duty"
 )
 
 // Faulty passes every call on to Next, and lets a test fail it, delay it or lose its answer. The funcs may block, run in
@@ -174,4 +177,19 @@ func (f *Faulty) Pauses(ctx context.Context) ([]relay.Pause, error) {
 // Ask implements relay.Operator.
 func (f *Faulty) Ask(ctx context.Context, o relay.Operation) error {
 	return f.do(ctx, CallAsk, func() error { return f.Next.Ask(ctx, o) })
+}
+
+// Depths implements relay.Gauger.
+func (f *Faulty) Depths(ctx context.Context, routingKeys []string, limit int) ([]relay.Depth, error) {
+	return ask(ctx, f, CallDepths, func() ([]relay.Depth, error) { return f.Next.Depths(ctx, routingKeys, limit) })
+}
+
+// Totals implements relay.Gauger.
+func (f *Faulty) Totals(ctx context.Context, limit int) (relay.Totals, error) {
+	return ask(ctx, f, CallTotals, func() (relay.Totals, error) { return f.Next.Totals(ctx, limit) })
+}
+
+// SwapDuty implements relay.Gauger.
+func (f *Faulty) SwapDuty(ctx context.Context, seen, want relay.Duty) (relay.Duty, error) {
+	return ask(ctx, f, CallDuty, func() (relay.Duty, error) { return f.Next.SwapDuty(ctx, seen, want) })
 }

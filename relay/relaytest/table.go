@@ -22,6 +22,7 @@ type Table struct {
 	beats    map[string]beat
 	locks    map[string]int // sessions that hold a row of a relay or of its breakers
 	lastSeq  int64
+	duties   map[duty]relay.Duty
 
 	operations  []*operation
 	corrections map[correctionKey]*correction
@@ -55,6 +56,7 @@ func NewTable() *Table {
 		leases:   map[relay.LeaseID]*lease{},
 		beats:    map[string]beat{},
 		locks:    map[string]int{},
+		duties:   map[duty]relay.Duty{},
 
 		corrections: map[correctionKey]*correction{},
 		pauses:      map[relay.Target]pause{},

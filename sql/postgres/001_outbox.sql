@@ -87,6 +87,7 @@ CREATE TABLE IF NOT EXISTS /*schema.*/outbox (
 -- HOT update any more.
 CREATE INDEX IF NOT EXISTS outbox_due ON /*schema.*/outbox (routing_key, lapses, due_at, seq) WHERE due_at IS NOT NULL;
 CREATE INDEX IF NOT EXISTS outbox_failed ON /*schema.*/outbox (failed_at) WHERE failed_at IS NOT NULL;
+CREATE INDEX IF NOT EXISTS outbox_unresolved ON /*schema.*/outbox (failed_at) WHERE failed_at IS NOT NULL AND resolved_at IS NULL;
 
 COMMENT ON TABLE /*schema.*/outbox IS 'One row is one message: a command or an event that the application wrote in its own transaction, for outboxd to send.';
 COMMENT ON COLUMN /*schema.*/outbox.id IS 'The identity of the command. Chosen by the application, or made here; a second INSERT of it fails.';

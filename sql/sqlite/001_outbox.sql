@@ -115,6 +115,7 @@ CREATE TABLE IF NOT EXISTS outbox (
 -- The claim's index.
 CREATE INDEX IF NOT EXISTS outbox_due ON outbox (routing_key, lapses, due_at, seq) WHERE due_at IS NOT NULL;
 CREATE INDEX IF NOT EXISTS outbox_failed ON outbox (failed_at) WHERE failed_at IS NOT NULL;
+CREATE INDEX IF NOT EXISTS outbox_unresolved ON outbox (failed_at) WHERE failed_at IS NOT NULL AND resolved_at IS NULL;
 
 -- One row is one claim: the right of a relay to its messages, as long as it renews it.
 CREATE TABLE IF NOT EXISTS outbox_lease (
