@@ -23,14 +23,28 @@ const (
 // failure is an error with the exit code that it ends in.
 type failure struct {
 	code int
-	err  error
+	err  error // nil: all is said
 }
 
-func (f *failure) Error() string { return f.err.Error() }
+func (f *failure) Error() string {
+	if f.err == nil {
+		return ""
+	}
+	return f.err.Error()
+}
+
 func (f *failure) Unwrap() error { return f.err }
 
 func failf(code int, format string, args ...any) error {
 	return &failure{code, fmt.Errorf(format, args...)}
+}
+
+// told ends a command with a code, and prints nothing more: what there is to say was its output. 0 is no error.
+func told(code int) error {
+	if code == exitOK {
+		return nil
+	}
+	return &failure{code: code}
 }
 
 func usagef(format string, args ...any) error { return failf(exitUsage, format, args...) }

@@ -32,7 +32,9 @@ func (p *program) run(ctx context.Context, args []string) int {
 	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil {
 		err = p.withRole(cmd, err)
-		fmt.Fprintln(p.stderr, wording(err))
+		if err.Error() != "" {
+			fmt.Fprintln(p.stderr, wording(err))
+		}
 	}
 	return exitCode(ctx, err)
 }
@@ -55,7 +57,7 @@ func (p *program) root() *cobra.Command {
 		return usagef("%s; see %s --help", flagWords(err), cmd.CommandPath())
 	})
 	root.AddCommand(p.runCommand(), p.migrateCommand(), p.enqueueCommand(), p.listCommand(), p.errorsCommand(), p.getCommand(), p.whyCommand(),
-		p.statusCommand(), p.auditCommand(), p.replayCommand(), p.retryNowCommand(), p.correctCommand(), p.cancelCommand(),
+		p.statusCommand(), p.checkCommand(), p.auditCommand(), p.replayCommand(), p.retryNowCommand(), p.correctCommand(), p.cancelCommand(),
 		p.resolveCommand(), p.pauseCommand(), p.resumeCommand(), p.operationsCommand(), p.initCommand(), p.configCommand(),
 		p.snippetCommand(), p.destCommand(), p.receiveCommand(), p.doctorCommand(), p.demoCommand(), p.versionCommand())
 	root.AddCommand(p.compatCommand())
