@@ -44,6 +44,18 @@ func answers() map[string]lines {
 			"orders sent 20m0s 20m0s 1",
 			"orders paid 10m0s 10m0s 2",
 		}},
+		"errors": {"state routing_key type schema_version reason error_class error messages first_at last_at sample_id sample_error", []string{
+			"failed orders paid 1 rejected http_4xx … 2 10m0s 0s 8 422",
+			"pending orders paid 1 - http_5xx … 1 0s 0s 4 503",
+		}},
+		"waiting": {"routing_key type schema_version why error_class messages oldest_at oldest_s next_due_at", []string{
+			"orders paid 1 delayed - 1 0s 0s -1h0m0s",
+			"orders paid 1 due - 2 0s 0s 10m0s",
+			"orders paid 1 in_flight - 1 0s 0s -",
+			"orders paid 1 no_policy no_policy 1 0s 0s -1h0m0s",
+			"orders paid 1 retrying http_5xx 1 0s 0s -1h0m0s",
+			"orders sent 2 due no_policy 1 30m0s 30m0s 20m0s",
+		}},
 		"failures": {"routing_key type reason error_class messages first_failed_at last_failed_at sample_id sample_error", []string{
 			"orders paid rejected http_4xx 2 10m0s 0s 8 422",
 		}},
@@ -79,7 +91,11 @@ func testAudits(t *testing.T, b Backend) {
 	FillForAudits(t, b)
 	db := b.Reader()
 	for name, want := range answers() {
-		if got := tell(t, b, db, name, ""); got.columns != want.columns || !slices.Equal(got.rows, want.rows) {
+		got := tell(t, b, db, name, "")
+		if name == "waiting" {
+			slices.Sort(got.rows) // Most of them are as old as each other.
+		}
+		if got.columns != want.columns || !slices.Equal(got.rows, want.rows) {
 			t.Errorf("%s: %s\n%s\nwant %s\n%s", name, got.columns, strings.Join(got.rows, "\n"), want.columns, strings.Join(want.rows, "\n"))
 		}
 	}
@@ -147,7 +163,7 @@ func testAuditsAreBounded(t *testing.T, b Backend) {
 	many(t, b, 3*dialect.CountBound, "type, state, due_at, done_at", "'c', 'done', "+f.Never+", "+f.Now)
 	execute(t, b, f.Analyze)
 	db := b.Open()
-	for name, want := range map[string]string{"oldest_due": "a a 1h0m0s 1h0m0s 10000", "versions": "a a 1 10000 0s 0", "failures": "b b unknown - 10000"} {
+	for name, want := range map[string]string{"waiting": "a a 1 due - 10000 0s 0s 1h0m0s", "oldest_due": "a a 1h0m0s 1h0m0s 10000", "versions": "a a 1 10000 0s 0", "failures": "b b unknown - 10000"} {
 		if rows := tell(t, b, db, name, "").rows; len(rows) != 1 || !strings.HasPrefix(rows[0], want) {
 			t.Errorf("%s: %q, want %s", name, rows, want)
 		}
