@@ -132,7 +132,7 @@ func checksOf(s dialect.Status, routes []routeConfig, lim limits) []check {
 	if lim.maxAge == 0 {
 		age.crit = -1
 	}
-	unrouted := counted("unrouted", "without a route or a policy", lim.warnUnrouted, lim.maxUnrouted)
+	unrouted := newCountCheck("unrouted", "without a route or a policy", lim.warnUnrouted, lim.maxUnrouted)
 	for _, w := range s.Waiting {
 		if w.Why == dialect.Due {
 			age.Value = max(age.Value, time.Duration(w.Oldest).Seconds())
@@ -141,11 +141,11 @@ func checksOf(s dialect.Status, routes []routeConfig, lim limits) []check {
 			unrouted.add(w.Messages, w.More)
 		}
 	}
-	failed := counted("failed", "failed and not resolved", lim.warnFailed, lim.maxFailed)
+	failed := newCountCheck("failed", "failed and not resolved", lim.warnFailed, lim.maxFailed)
 	for _, f := range s.Failed {
 		failed.add(f.Messages, f.More)
 	}
-	open := counted("open", "destinations open", lim.warnOpen, lim.maxOpen)
+	open := newCountCheck("open", "destinations open", lim.warnOpen, lim.maxOpen)
 	seen := map[string]bool{}
 	for _, b := range s.Breakers {
 		if _, there := alive[b.Relay]; there && b.State == "open" && !seen[b.Name] {
@@ -153,9 +153,9 @@ func checksOf(s dialect.Status, routes []routeConfig, lim limits) []check {
 			open.add(1, false)
 		}
 	}
-	paused := counted("paused", "paused", lim.warnPaused, lim.maxPaused)
+	paused := newCountCheck("paused", "paused", lim.warnPaused, lim.maxPaused)
 	paused.add(len(s.Pauses), false)
-	relays := counted("relays", "relays alive", lim.warnRelays, lim.minRelays)
+	relays := newCountCheck("relays", "relays alive", lim.warnRelays, lim.minRelays)
 	relays.below = true
 	relays.add(len(alive), false)
 	list := []check{age, failed, unrouted, open, paused, relays}

@@ -20,7 +20,7 @@ type check struct {
 	below      bool // bad is what is below a limit, not above
 }
 
-func counted(name, what string, warn, crit int) check {
+func newCountCheck(name, what string, warn, crit int) check {
 	return check{Name: name, What: what, warn: float64(warn), crit: float64(crit)}
 }
 
