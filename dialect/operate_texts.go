@@ -46,6 +46,12 @@ type OperationTexts struct {
 	// AddCorrection inserts the id of the operation, that of the message, and what Body makes of the new payload.
 	AddCorrection string
 	Body          func(payload []byte) []any
+	// Instance selects the value of outbox_control's instance; KeepInstance writes value if there is none, SetInstance in any
+	// case.
+	Instance, KeepInstance, SetInstance string
+	// Did inserts an operation that somebody did without a relay: id, op, filter, actor, note and affected.
+	Did string
+
 	// Get is type Operation, by id; List the same, the last one first. Whether only open ones, and how many at most.
 	Get, List string
 }

@@ -15,6 +15,7 @@ type Status struct {
 	Failed   []FailedCount   `json:"failed"` // unresolved ones
 	Breakers []BreakerStatus `json:"breakers"`
 	Pauses   []PauseStatus   `json:"pauses"`
+	Instance string          `json:"instance"` // that the table belongs to; "": none
 }
 
 // RelayStatus is a row of outbox_relay.
@@ -23,6 +24,7 @@ type RelayStatus struct {
 	Host         string   `json:"host"`
 	Version      string   `json:"version"`
 	ConfigHash   string   `json:"config_hash"`
+	Instance     string   `json:"instance"` // that its configuration names
 	Destinations []string `json:"destinations"`
 	StartedAt    Time     `json:"started_at"`
 	SeenFor      Age      `json:"seen_for"` // since seen_at
@@ -96,7 +98,10 @@ func (i *Inspector) Status(ctx context.Context) (s Status, err error) {
 	if s.Breakers, err = i.breakers(ctx); err != nil {
 		return s, err
 	}
-	s.Pauses, err = i.pauses(ctx)
+	if s.Pauses, err = i.pauses(ctx); err != nil {
+		return s, err
+	}
+	s.Instance, err = i.Instance(ctx)
 	return s, err
 }
 

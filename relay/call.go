@@ -17,16 +17,23 @@ const (
 	lastRepeat  = 2 * time.Second
 )
 
-// call makes one call to the database, with a deadline, and logs its error; the caller decides whether to try again.
+// call makes one call to the database, with a deadline, and logs its error; the caller decides whether to try again. It is
+// not made where the outbox belongs to another instance, unless it is free.
 func (r *Relay) call(ctx context.Context, name string, fn func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, min(max(r.cfg.Lease/2, minCall), maxCall))
 	defer cancel()
+	if !free(name) {
+		if err := r.belongs(ctx); err != nil {
+			return err
+		}
+	}
 	err := fn(ctx)
 	if err == nil {
 		r.seen.Store(time.Now().UnixNano())
 		r.faults.clear(name)
 		return nil
 	}
+	r.owner.doubt()
 	if r.working.Err() == nil || ctx.Err() == nil {
 		r.faults.log(r.log, name, err)
 	}

@@ -2,6 +2,7 @@ package relay
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"time"
 )
@@ -30,18 +31,27 @@ type claimer struct {
 // run claims until ctx ends: at once after a full batch, within milliseconds while there is work, and down to four times
 // a second while there is none. Before its first claim it knows what is paused. With Once it also ends when nothing is left.
 func (c *claimer) run(ctx context.Context) {
-	for wait := firstRepeat; ctx.Err() == nil && c.steerOnce(ctx) != nil; wait = min(2*wait, lastRepeat) {
-		sleep(ctx, wait)
-	}
-	for ctx.Err() == nil {
+	pause := c.pauseAtStart()
+	err := c.prepare(ctx, pause)
+	for wait := firstRepeat; ctx.Err() == nil && err != nil && !c.refusedOnce(err); wait = min(2*wait, lastRepeat) {
 		c.ticks.mark("claim")
-		got, full, err := c.round(ctx)
+		sleep(ctx, wait)
+		err = c.prepare(ctx, pause)
+	}
+	for ctx.Err() == nil && !c.refusedOnce(err) {
+		c.ticks.mark("claim")
+		var got int
+		var full bool
+		got, full, err = c.round(ctx)
 		if c.cfg.Once && err == nil && c.finished(ctx, got) {
 			return
 		}
 		c.pause(ctx, got, full, err)
 	}
 }
+
+// refusedOnce tells, with Once, that there is nothing to wait for, since the outbox belongs to another instance.
+func (c *claimer) refusedOnce(err error) bool { return c.cfg.Once && errors.Is(err, errForeign) }
 
 func (c *claimer) pause(ctx context.Context, got int, full bool, err error) {
 	if got > 0 {
@@ -128,7 +138,7 @@ func (c *claimer) ask(ctx context.Context, id LeaseID, asked time.Time, quotas [
 			claims, err = c.cfg.Database.Claim(ctx, id, c.cfg.Lease, quotas)
 			return err
 		})
-		if err == nil || ctx.Err() != nil || time.Since(asked)+wait > c.cfg.Lease-c.leases.margin() {
+		if err == nil || ctx.Err() != nil || errors.Is(err, errForeign) || time.Since(asked)+wait > c.cfg.Lease-c.leases.margin() {
 			return claims, again, err
 		}
 		again = true

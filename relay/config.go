@@ -29,6 +29,8 @@ type Config struct {
 	Routes       []Route       // the first whose Match fits a routing key
 	Lease        time.Duration // 1 s to 1 h, default 30 s; renewed at a third of it
 	StopTimeout  time.Duration // how long running sends may go on after a stop, default 25 s
+	Instance     string        // of the application; an outbox that belongs to another one is left alone. "": none
+	Paused       bool          // everything is paused before the first claim, until somebody resumes it
 	Once         bool          // Run ends when nothing that it may claim is due or in flight
 	Log          *slog.Logger
 	Observe      func([]Event) // may be nil; called from several goroutines, must return at once

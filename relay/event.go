@@ -38,6 +38,7 @@ type Snapshot struct {
 	Ticks        map[string]time.Time // when each loop (claim, renew, reclaim, discover, beat, steer, operate, figures) last went round
 	Destinations []DestinationState
 	Figures      *Figures // of the whole table; nil: another relay tells them, or none
+	Refused      string   // why nothing is sent: the outbox belongs to another instance; "": it does not
 }
 
 // DestinationState is a destination as this relay sees it.

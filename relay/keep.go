@@ -68,7 +68,10 @@ func (r *Relay) finishOnce(ctx context.Context) {
 
 func (r *Relay) presence() Beat {
 	routes := r.routing.Load()
-	b := Beat{Host: r.cfg.Host, Version: r.cfg.Version, ConfigHash: routes.hash}
+	b := Beat{Host: r.cfg.Host, Version: r.cfg.Version, ConfigHash: routes.hash, Instance: r.cfg.Instance}
+	if !r.owner.serves() {
+		return b
+	}
 	for _, d := range r.destinations {
 		if !d.Shared || routes.leadsTo(d.Name) { // else it has no use for its share
 			b.Destinations = append(b.Destinations, d.Name)

@@ -14,6 +14,10 @@ const (
 	OpResolve  Op = "resolve"   // says that failed messages need nothing more
 	OpPause    Op = "pause"     // keeps a destination, a routing key, a type or everything from being sent
 	OpResume   Op = "resume"    // ends a pause
+
+	// What no relay does: they tell what somebody did.
+	OpPurge    Op = "purge"    // removed what is kept long enough
+	OpInstance Op = "instance" // said which instance the outbox belongs to
 )
 
 // Steers tells that the operation is about what relays may do, not about messages.
@@ -30,7 +34,7 @@ func (o Op) states() []State {
 		return []State{Failed}
 	case OpRetryNow, OpCancel:
 		return []State{Pending}
-	case OpPause, OpResume:
+	case OpPause, OpResume, OpPurge, OpInstance:
 	}
 	return nil
 }

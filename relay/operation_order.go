@@ -104,6 +104,8 @@ func (o Order) checkMessages(op Op, note string) error {
 	states := op.states()
 	sends := op == OpReplay || op == OpCorrect
 	switch {
+	case op == OpPurge || op == OpInstance:
+		return fmt.Errorf("%s only tells what somebody did: do it with outboxd %s", op, op)
 	case states == nil:
 		return fmt.Errorf("no operation %q: replay, correct, retry_now, cancel, resolve, pause or resume", op)
 	case o.Destination != "" || o.Everything || o.For != 0 || o.Indefinitely || o.Ended:

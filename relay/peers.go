@@ -38,6 +38,7 @@ func (r *Relay) beat(ctx context.Context) {
 		r.ticks.mark("beat")
 		r.divide(ctx, p)
 		if asked := time.Now(); asked.Sub(p.beaten) >= beatEvery {
+			_ = r.belongs(ctx) // else it tells of no destinations
 			err := r.call(ctx, "beat", func(ctx context.Context) error { return r.cfg.Database.Beat(ctx, r.presence()) })
 			if p.quiet = false; err == nil {
 				p.beat(asked, time.Now())

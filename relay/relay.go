@@ -23,6 +23,7 @@ type Relay struct {
 	destinations []*destination
 	known        known
 	pauses       pauses
+	owner        owner
 	leases       *leases
 	settler      *settler
 
@@ -50,6 +51,7 @@ func New(cfg Config) (*Relay, error) {
 	r := &Relay{cfg: cfg, log: cfg.Log, leases: newLeases(cfg.Lease), wake: make(chan struct{}, 1)}
 	r.routing.Store(&routing{cfg.Routes, cfg.ConfigHash})
 	r.known.seen, r.faults.last, r.ticks.at = map[string]time.Time{}, map[string]time.Time{}, map[string]time.Time{}
+	r.owner.asking = make(chan struct{}, 1)
 	r.settler = newSettler(r)
 	for _, d := range cfg.Destinations {
 		r.destinations = append(r.destinations, newDestination(d, cfg.Log, r.wakeUp))
@@ -138,7 +140,7 @@ func (r *Relay) leave(ctx context.Context) {
 
 // Snapshot tells how the relay is.
 func (r *Relay) Snapshot() Snapshot {
-	s := Snapshot{DatabaseSeen: r.seen.time(), Figures: r.telling.now(time.Now())}
+	s := Snapshot{DatabaseSeen: r.seen.time(), Refused: r.owner.why(), Figures: r.telling.now(time.Now())}
 	for _, d := range r.destinations {
 		state := d.state()
 		if r.pauses.lane(d.Name, "") {

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -17,6 +18,24 @@ func (r *Relay) steer(ctx context.Context) {
 		r.ticks.mark("steer")
 		_ = r.steerOnce(ctx) // what is paused stays so until the database answers again
 	}
+}
+
+// prepare is all that comes before the first claim: what is paused is known, and with Config.Paused everything is.
+func (r *Relay) prepare(ctx context.Context, pause Operation) error {
+	if err := r.steerOnce(ctx); err != nil || !r.cfg.Paused || r.pauses.endless(Target{Everything: true}) {
+		return err
+	}
+	if err := r.call(ctx, "ask", func(ctx context.Context) error { return r.cfg.Database.Ask(ctx, pause) }); err != nil {
+		return err
+	}
+	open, err := r.operations(ctx)
+	if err == nil && slices.ContainsFunc(open, func(o Operation) bool { return o.ID == pause.ID }) {
+		return errNotNow // until this relay or another one has applied it
+	}
+	if err == nil {
+		err = r.readPauses(ctx)
+	}
+	return err
 }
 
 // steerOnce reads what is paused whatever becomes of what was asked for: an operation that cannot be applied holds up none
@@ -85,6 +104,14 @@ func (r *Relay) askForPause(d *destination, c Claim, o Outcome) {
 	ctx, cancel := context.WithTimeout(r.sending, leaveTime) // a stop does not wait for it
 	defer cancel()
 	_ = r.call(ctx, "ask", func(ctx context.Context) error { return r.cfg.Database.Ask(ctx, op) }) // the next answer asks again
+}
+
+// pauseAtStart pauses everything until somebody resumes it. Each start asks anew.
+func (r *Relay) pauseAtStart() Operation {
+	return Operation{
+		ID: operationID(fmt.Sprintf("pause at the start of %s under %d", r.cfg.Name, newLeaseID())), Op: OpPause, Actor: r.actor(),
+		Note: "started paused", Order: Order{Everything: true, Indefinitely: true},
+	}
 }
 
 // resumeOf ends a pause whose time is over. All relays ask for it under the same id, so that there is one.

@@ -105,7 +105,8 @@ type Peer struct {
 // Beat is what a relay tells of itself.
 type Beat struct {
 	Host, Version, ConfigHash string
-	Destinations              []string
+	Instance                  string   // Config.Instance
+	Destinations              []string // that it serves: none while the outbox belongs to another instance
 	Breakers                  []BreakerState
 }
 
@@ -182,6 +183,13 @@ type Duty struct {
 	Length     time.Duration // how long it may stand still before another relay takes it
 }
 
+// Instances says which instance of an application an outbox belongs to, so that no relay works on a copy of it by mistake.
+type Instances interface {
+	// Instance returns the name of the instance that the outbox belongs to, "" for none. One that belongs to none is first
+	// given the name, if that is not empty.
+	Instance(ctx context.Context, name string) (string, error)
+}
+
 // Database is all the seams that the engine needs; the Stores of package dialect implement it.
 type Database interface {
 	Store
@@ -190,4 +198,5 @@ type Database interface {
 	Presence
 	Operator
 	Gauger
+	Instances
 }

@@ -12,6 +12,7 @@ import (
 // (config_env.go). The decoder reads the yaml tags, and so does `config show`.
 type config struct {
 	Database     databaseConfig               `yaml:"database,omitempty"`
+	Instance     string                       `yaml:"instance,omitempty"` // of the application; an outbox of another one is left alone
 	Relay        relayConfig                  `yaml:"relay,omitempty"`
 	HTTP         httpConfig                   `yaml:"http,omitempty"`
 	Log          logConfig                    `yaml:"log,omitempty"`

@@ -46,6 +46,7 @@ func buildRelay(l *loaded, p parts) (relay.Config, error) {
 	rc := relay.Config{
 		Name: orElse(c.Relay.Name, fmt.Sprintf("%s-%04x", host, rand.N(1<<16))), Lease: c.Relay.Lease,
 		StopTimeout: c.Relay.StopTimeout, Host: host, Version: builtFrom().Version, ConfigHash: c.hash(),
+		Instance: c.Instance,
 	}
 	var failed error // of the last one: it has the mistakes of all
 	for _, name := range slices.Sorted(maps.Keys(c.Destinations)) {

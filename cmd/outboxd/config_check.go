@@ -22,6 +22,9 @@ func (l *loaded) check() {
 	if len(c.Relay.Name) > 100 {
 		l.fail("relay.name", "wants at most 100 characters")
 	}
+	if len(c.Instance) > maxInstance {
+		l.fail("instance", "wants at most %d bytes", maxInstance)
+	}
 	l.between("relay.lease", c.Relay.Lease, time.Second, time.Hour)
 	l.between("relay.stop_timeout", c.Relay.StopTimeout, 100*time.Millisecond, time.Hour)
 	if _, _, err := net.SplitHostPort(c.HTTP.Listen); err != nil && c.HTTP.Listen != "off" {

@@ -24,6 +24,7 @@ func envFields() [][2]string {
 		{"OUTBOXD_DATABASE_POOLER", "database.pooler"},
 		{"OUTBOXD_DATABASE_INSECURE", "database.insecure"},
 		{"OUTBOXD_MIGRATE", "database.migrate"},
+		{"OUTBOXD_INSTANCE", "instance"},
 		{"OUTBOXD_RELAY_NAME", "relay.name"},
 		{"OUTBOXD_RELAY_LEASE", "relay.lease"},
 		{"OUTBOXD_RELAY_STOP_TIMEOUT", "relay.stop_timeout"},

@@ -19,6 +19,7 @@ type database interface {
 	auditor
 	operator
 	physician
+	instances
 	Write(context.Context, ...outbox.Message) (ids []string, err error)
 	Store(relayName string, lease time.Duration) (dialect.Store, error)
 	Close() error

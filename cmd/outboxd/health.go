@@ -57,17 +57,21 @@ func (h *health) live() error {
 	return nil
 }
 
-// ready says why the relay does not work: it waits for the database or its schema, lost the database, or stops.
+// ready says why the relay does not work: it waits for the database or its schema, may not work on
+// the outbox, lost the database, or stops.
 func (h *health) ready() error {
 	if why := h.waiting.Load(); why != nil {
 		return errors.New(*why)
 	}
+	snapshot := h.snapshot()
 	switch {
 	case h.stopped() != nil:
 		return errors.New("stopping")
 	case h.running.Load() == nil:
 		return errors.New("starting")
-	case time.Since(h.snapshot().DatabaseSeen) > databaseLimit:
+	case snapshot.Refused != "":
+		return errors.New(snapshot.Refused)
+	case time.Since(snapshot.DatabaseSeen) > databaseLimit:
 		return fmt.Errorf("the database has not answered for more than %s", short(databaseLimit))
 	}
 	return nil

@@ -23,6 +23,7 @@ func problemsOf(s dialect.Status, routes []routeConfig) []string {
 	if len(alive) == 0 {
 		list = append(list, noRelay(s.Relays))
 	}
+	list = append(list, foreign(s.Instance, alive)...)
 	list = append(list, disagreements(alive)...)
 	open := map[string]bool{} // by destination/routing key; no destination is any of them, no key all of its keys
 	for _, b := range s.Breakers {
@@ -76,6 +77,23 @@ func noRelay(relays []dialect.RelayStatus) string {
 	}
 	last := slices.MinFunc(relays, func(a, b dialect.RelayStatus) int { return int(a.SeenFor - b.SeenFor) })
 	return fmt.Sprintf("%s; the last was %s on host %s, seen %s ago", words, last.Name, last.Host, last.SeenFor)
+}
+
+// foreign tells of relays that send nothing, since the outbox belongs to another instance than theirs.
+func foreign(instance string, alive map[string]dialect.RelayStatus) (list []string) {
+	for _, name := range slices.Sorted(maps.Keys(alive)) {
+		own := alive[name].Instance
+		if own == instance || instance == "" {
+			continue
+		}
+		of := "is of the instance " + own
+		if own == "" {
+			of = "names no instance"
+		}
+		list = append(list, fmt.Sprintf("relay %s %s and sends nothing: the outbox belongs to %s; give the relay that name, or see outboxd instance --help",
+			name, of, instance))
+	}
+	return list
 }
 
 // disagreements tells of relays that send differently.

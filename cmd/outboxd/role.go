@@ -16,10 +16,12 @@ func roleOf(cmd *cobra.Command) string {
 			return "outbox_corrector"
 		}
 		return "outbox_reader"
-	case "list", "errors", "status", "check", "why", "audit", "operations", "compat":
+	case "list", "errors", "status", "check", "why", "audit", "operations", "instance", "compat":
 		return "outbox_reader"
 	case "replay", "retry-now", "cancel", "resolve", "pause", "resume":
 		return "outbox_operator"
+	case "set", "purge":
+		return "outbox_relay"
 	case "correct":
 		return "outbox_corrector"
 	case "enqueue":

@@ -12,19 +12,21 @@ import (
 )
 
 func (p *program) runCommand() *cobra.Command {
-	var once bool
+	var once, paused bool
 	cmd := &cobra.Command{
 		Use: "run", Short: "Run the relay until it is told to stop", Args: noArgs(),
 		Long: "run sends what is in the outbox until SIGTERM, SIGINT or SIGHUP; a second signal ends it at once.\n" +
-			"With --once it ends when nothing that it may send is due: exit 0, or 8 if messages still wait.",
-		RunE: func(cmd *cobra.Command, _ []string) error { return p.runRelay(cmd.Context(), once) },
+			"With --once it ends when nothing that it may send is due: exit 0, or 8 if messages still wait.\n" +
+			"With --paused everything is paused before the first claim, as after a restore: look first, then outboxd resume --everything.",
+		RunE: func(cmd *cobra.Command, _ []string) error { return p.runRelay(cmd.Context(), once, paused) },
 	}
 	cmd.Flags().BoolVar(&once, "once", false, "end when nothing that may be sent is due or in flight")
+	cmd.Flags().BoolVar(&paused, "paused", false, "pause everything before the first claim, until somebody resumes it")
 	return cmd
 }
 
 // runRelay is the life of the daemon: configuration, health checks, database, relay.
-func (p *program) runRelay(ctx context.Context, once bool) error {
+func (p *program) runRelay(ctx context.Context, once, paused bool) error {
 	l, err := p.load()
 	if err != nil {
 		return err
@@ -60,7 +62,7 @@ func (p *program) runRelay(ctx context.Context, once bool) error {
 		}
 		return errors.Join(err, closeSinks(config))
 	}
-	config.Log, config.Observe, config.Once = log, m.observe, once
+	config.Log, config.Observe, config.Once, config.Paused = log, m.observe, once, paused
 	if err := relayOn(ctx, db, config, h); err != nil || !once || ctx.Err() != nil {
 		return err
 	}
@@ -84,6 +86,9 @@ func relayOn(ctx context.Context, db database, config relay.Config, h *health) e
 	config.Log.Info("working", "relay", config.Name)
 	r.Run(ctx)
 	config.Log.Info("stopped", "relay", config.Name)
+	if refused := r.Snapshot().Refused; config.Once && refused != "" {
+		return failf(exitNotAllowed, "%s", refused)
+	}
 	return nil
 }
 

@@ -183,7 +183,7 @@ func testStatusOfNothing(t *testing.T, b Backend) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text, err := json.Marshal(s); err != nil || string(text) != `{"relays":[],"waiting":[],"failed":[],"breakers":[],"pauses":[]}` {
+	if text, err := json.Marshal(s); err != nil || string(text) != `{"relays":[],"waiting":[],"failed":[],"breakers":[],"pauses":[],"instance":""}` {
 		t.Errorf("the status of an empty outbox is %s, %v", text, err)
 	}
 }

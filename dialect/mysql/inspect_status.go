@@ -44,7 +44,7 @@ FROM seen WHERE resolved_at = TIMESTAMP'` + never + `' AND NOT beyond
 GROUP BY routing_key, type, reason, error_class ORDER BY messages DESC, routing_key, type, reason, error_class`
 
 const textRelays = `
-SELECT name, host, version, config_hash, destinations AS served, started_at,
+SELECT name, host, version, config_hash, instance, destinations AS served, started_at,
   TIMESTAMPDIFF(MICROSECOND, seen_at, UTC_TIMESTAMP(6)) AS seen_for
 FROM /*schema.*/outbox_relay ORDER BY name`
 

@@ -31,6 +31,7 @@ func operationTexts() dialect.OperationTexts {
 		KeepPayload: textKeepPayload, Correct: textCorrect, Revive: textRevive,
 		Hasten: textHasten, Withdraw: textWithdraw, Resolve: textResolve, Tell: textTell,
 		Pauses: textPauses, Paused: textPaused, Pause: textPause, Resume: textResume,
+		Instance: textInstance, KeepInstance: textKeepInstance, SetInstance: textSetInstance, Did: textDid,
 		Ask: textAsk, AskSoon: textAskSoon, Get: textGetOperation, List: textListOperations,
 		AddCorrection: textAddCorrection, Body: func(payload []byte) []any { return []any{payload} },
 	}
@@ -118,6 +119,19 @@ INSERT INTO /*schema.*/outbox_operation (id, op, filter, actor, note, dry_run) V
 const textAskSoon = `
 INSERT INTO /*schema.*/outbox_operation (id, op, filter, actor, note, dry_run, requested_at)
 VALUES (?, ?, ?, ?, NULLIF(?, ''), ?, UTC_TIMESTAMP(6) + INTERVAL 1 SECOND)`
+
+const textInstance = `SELECT value FROM /*schema.*/outbox_control WHERE kind = 'instance' AND name = 'outbox' AND owner = ''`
+
+const textKeepInstance = `
+INSERT INTO /*schema.*/outbox_control (kind, name, value) VALUES ('instance', 'outbox', ?) ON DUPLICATE KEY UPDATE name = name`
+
+const textSetInstance = `
+INSERT INTO /*schema.*/outbox_control (kind, name, value) VALUES ('instance', 'outbox', ?)
+ON DUPLICATE KEY UPDATE value = VALUES(value), updated_at = UTC_TIMESTAMP(6)`
+
+const textDid = `
+INSERT INTO /*schema.*/outbox_operation (id, op, filter, actor, note, applied_at, affected)
+VALUES (?, ?, ?, ?, NULLIF(?, ''), UTC_TIMESTAMP(6), ?)`
 
 const textAddCorrection = `INSERT INTO /*schema.*/outbox_correction (operation_id, id, payload) VALUES (?, ?, ?)`
 

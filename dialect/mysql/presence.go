@@ -10,13 +10,13 @@ import (
 	"github.com/outboxd/outboxd/relay"
 )
 
-// started_at stays that of the first beat. Arguments: relay, host, version, hash of the configuration, destinations.
+// started_at stays that of the first beat. Arguments: relay, host, version, hash of the configuration, destinations, instance.
 const sqlBeat = `
-INSERT INTO /*schema.*/outbox_relay (name, host, version, config_hash, destinations)
-SELECT name, host, version, config_hash, destinations
-FROM (SELECT ? AS name, ? AS host, ? AS version, ? AS config_hash, ? AS destinations) b
+INSERT INTO /*schema.*/outbox_relay (name, host, version, config_hash, destinations, instance)
+SELECT name, host, version, config_hash, destinations, instance
+FROM (SELECT ? AS name, ? AS host, ? AS version, ? AS config_hash, ? AS destinations, ? AS instance) b
 ON DUPLICATE KEY UPDATE host = b.host, version = b.version, config_hash = b.config_hash, destinations = b.destinations,
-  seen_at = UTC_TIMESTAMP(6)`
+  instance = b.instance, seen_at = UTC_TIMESTAMP(6)`
 
 // The breakers of this relay, and those that a relay left that was killed a day ago: relays are named anew at each start
 // unless they are told a name. Argument: relay.
@@ -57,7 +57,7 @@ DELETE FROM /*schema.*/outbox_relay WHERE name = ?`
 
 // Beat implements relay.Presence.
 func (s *Store) Beat(ctx context.Context, b relay.Beat) error {
-	_, err := s.keep.exec(ctx, "beat", s.relay, b.Host, b.Version, b.ConfigHash, list[string](b.Destinations).String())
+	_, err := s.keep.exec(ctx, "beat", s.relay, b.Host, b.Version, b.ConfigHash, list[string](b.Destinations).String(), b.Instance)
 	if err != nil {
 		return err
 	}

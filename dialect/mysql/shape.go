@@ -35,7 +35,7 @@ func columns() map[string]string {
 		"outbox_control": `kind varchar(32) text, name varchar(400) text, owner varchar(255) text, value mediumtext text,
 			epoch bigint, updated_at datetime(6)`,
 		"outbox_relay": `name varchar(255) text, host varchar(255) text, version varchar(255) text,
-			config_hash varchar(255) text, destinations mediumtext text, started_at datetime(6), seen_at datetime(6)`,
+			config_hash varchar(255) text, destinations mediumtext text, instance varchar(255) text, started_at datetime(6), seen_at datetime(6)`,
 		"outbox_version": `version int, admits int, applied_at datetime(6)`,
 	}
 }

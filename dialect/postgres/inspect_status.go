@@ -38,7 +38,7 @@ FROM seen WHERE resolved_at IS NULL AND NOT beyond
 GROUP BY routing_key, type, reason, error_class ORDER BY messages DESC, routing_key, type, reason, error_class`
 
 const textRelays = `
-SELECT name, host, version, config_hash, array_to_json(destinations)::text AS served, started_at,
+SELECT name, host, version, config_hash, instance, array_to_json(destinations)::text AS served, started_at,
   (extract(epoch FROM clock_timestamp() - seen_at) * 1000000)::bigint AS seen_for
 FROM /*schema.*/outbox_relay ORDER BY name`
 

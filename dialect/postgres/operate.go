@@ -27,6 +27,7 @@ func operationTexts() dialect.OperationTexts {
 		KeepPayload: textKeepPayload, Correct: textCorrect, Revive: textRevive,
 		Hasten: textHasten, Withdraw: textWithdraw, Resolve: textResolve, Tell: textTell,
 		Pauses: textPauses, Paused: textPaused, Pause: textPause, Resume: textResume,
+		Instance: textInstance, KeepInstance: textKeepInstance, SetInstance: textSetInstance, Did: textDid,
 		Ask: textAsk, AskSoon: textAskSoon, Get: textGetOperation, List: textListOperations,
 		AddCorrection: textAddCorrection,
 		Body: func(payload []byte) []any {
@@ -118,6 +119,19 @@ VALUES (?::uuid, ?::text, ?::text, ?::text, nullif(?::text, ''), ?::boolean)`
 const textAskSoon = `
 INSERT INTO /*schema.*/outbox_operation (id, op, filter, actor, note, dry_run, requested_at)
 VALUES (?::uuid, ?::text, ?::text, ?::text, nullif(?::text, ''), ?::boolean, clock_timestamp() + interval '1 second')`
+
+const textInstance = `SELECT value FROM /*schema.*/outbox_control WHERE kind = 'instance' AND name = 'outbox' AND owner = ''`
+
+const textKeepInstance = `
+INSERT INTO /*schema.*/outbox_control (kind, name, value) VALUES ('instance', 'outbox', ?::text) ON CONFLICT (kind, name, owner) DO NOTHING`
+
+const textSetInstance = `
+INSERT INTO /*schema.*/outbox_control (kind, name, value) VALUES ('instance', 'outbox', ?::text)
+ON CONFLICT (kind, name, owner) DO UPDATE SET value = excluded.value, updated_at = now()`
+
+const textDid = `
+INSERT INTO /*schema.*/outbox_operation (id, op, filter, actor, note, applied_at, affected)
+VALUES (?::uuid, ?::text, ?::text, ?::text, nullif(?::text, ''), clock_timestamp(), ?::bigint)`
 
 const textAddCorrection = `
 INSERT INTO /*schema.*/outbox_correction (operation_id, id, payload, payload_bytes) VALUES (?::uuid, ?::uuid, ?::text, ?::bytea)`

@@ -9,12 +9,14 @@ import (
 	"github.com/outboxd/outboxd/relay"
 )
 
-// started_at stays that of the first beat. $1 relay, $2 host, $3 version, $4 hash of the configuration, $5 destinations.
+// started_at stays that of the first beat. $1 relay, $2 host, $3 version, $4 hash of the configuration, $5 destinations,
+// $6 instance.
 const sqlBeat = `
-INSERT INTO /*schema.*/outbox_relay (name, host, version, config_hash, destinations)
-VALUES ($1::text, $2::text, $3::text, $4::text, $5::text[])
+INSERT INTO /*schema.*/outbox_relay (name, host, version, config_hash, destinations, instance)
+VALUES ($1::text, $2::text, $3::text, $4::text, $5::text[], $6::text)
 ON CONFLICT (name) DO UPDATE SET host = excluded.host, version = excluded.version,
-  config_hash = excluded.config_hash, destinations = excluded.destinations, seen_at = now()`
+  config_hash = excluded.config_hash, destinations = excluded.destinations, instance = excluded.instance,
+  seen_at = now()`
 
 // What a relay left that was killed goes after a day: relays are named anew at each start unless they are told a name. Rows
 // that others hold are passed over, so that it waits for nobody; ON CONFLICT would wait. $1 relay, $2 names of its breakers,
@@ -43,7 +45,7 @@ WHERE NOT EXISTS (
 // Beat implements relay.Presence.
 func (p *Store) Beat(ctx context.Context, b relay.Beat) error {
 	destinations := append(pq.StringArray{}, b.Destinations...) // a nil array would be NULL
-	if _, err := p.keep.exec(ctx, "beat", p.relay, b.Host, b.Version, b.ConfigHash, destinations); err != nil {
+	if _, err := p.keep.exec(ctx, "beat", p.relay, b.Host, b.Version, b.ConfigHash, destinations, b.Instance); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialect.ShowFor)

@@ -33,7 +33,7 @@ func columns() map[string]string {
 		"outbox_correction": `operation_id uuid, id uuid, payload text, payload_bytes bytea, old_payload text,
 			old_payload_bytes bytea`,
 		"outbox_control": `kind text, name text, owner text, value text, epoch bigint, updated_at timestamp with time zone`,
-		"outbox_relay": `name text, host text, version text, config_hash text, destinations text[],
+		"outbox_relay": `name text, host text, version text, config_hash text, destinations text[], instance text,
 			started_at timestamp with time zone, seen_at timestamp with time zone`,
 		"outbox_version": `version integer, admits integer, applied_at timestamp with time zone`,
 	}

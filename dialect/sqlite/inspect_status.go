@@ -43,7 +43,7 @@ FROM seen WHERE resolved_at IS NULL AND NOT beyond
 GROUP BY routing_key, type, reason, error_class ORDER BY messages DESC, routing_key, type, reason, error_class`
 
 const textRelays = `
-SELECT name, host, version, config_hash, destinations AS served, started_at, ` + sqlNow + ` - seen_at AS seen_for
+SELECT name, host, version, config_hash, instance, destinations AS served, started_at, ` + sqlNow + ` - seen_at AS seen_for
 FROM outbox_relay ORDER BY name`
 
 const textPeers = `SELECT name, CAST(seen_at AS TEXT) AS seen, destinations AS served FROM outbox_relay ORDER BY name`

@@ -23,6 +23,7 @@ func operationTexts() dialect.OperationTexts {
 		KeepPayload: textKeepPayload, Correct: textCorrect, Revive: textRevive,
 		Hasten: textHasten, Withdraw: textWithdraw, Resolve: textResolve, Tell: textTell,
 		Pauses: textPauses, Paused: textPaused, Pause: textPause, Resume: textResume,
+		Instance: textInstance, KeepInstance: textKeepInstance, SetInstance: textSetInstance, Did: textDid,
 		Ask: textAsk, AskSoon: textAskSoon, Get: textGetOperation, List: textListOperations,
 		AddCorrection: textAddCorrection, Body: func(payload []byte) []any { return []any{payload} },
 	}
@@ -103,6 +104,18 @@ INSERT INTO outbox_operation (id, op, filter, actor, note, dry_run) VALUES (?, ?
 const textAskSoon = `
 INSERT INTO outbox_operation (id, op, filter, actor, note, dry_run, requested_at)
 VALUES (?, ?, ?, ?, nullif(?, ''), ?, ` + sqlNow + ` + 1000000)`
+
+const textInstance = `SELECT value FROM outbox_control WHERE kind = 'instance' AND name = 'outbox' AND owner = ''`
+
+const textKeepInstance = `
+INSERT INTO outbox_control (kind, name, value) VALUES ('instance', 'outbox', ?) ON CONFLICT (kind, name, owner) DO NOTHING`
+
+const textSetInstance = `
+INSERT INTO outbox_control (kind, name, value) VALUES ('instance', 'outbox', ?)
+ON CONFLICT (kind, name, owner) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at`
+
+const textDid = `
+INSERT INTO outbox_operation (id, op, filter, actor, note, applied_at, affected) VALUES (?, ?, ?, ?, nullif(?, ''), ` + sqlNow + `, ?)`
 
 const textAddCorrection = `INSERT INTO outbox_correction (operation_id, id, payload) VALUES (?, ?, ?)`
 

@@ -11,11 +11,11 @@ import (
 )
 
 // started_at stays that of the first beat. ?1 relay, ?2 host, ?3 version, ?4 hash of the configuration, ?5 destinations, a
-// JSON array.
+// JSON array, ?6 instance.
 const sqlBeat = `
-INSERT INTO outbox_relay (name, host, version, config_hash, destinations) VALUES (?1, ?2, ?3, ?4, ?5)
+INSERT INTO outbox_relay (name, host, version, config_hash, destinations, instance) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
 ON CONFLICT (name) DO UPDATE SET host = excluded.host, version = excluded.version, config_hash = excluded.config_hash,
-  destinations = excluded.destinations, seen_at = excluded.seen_at`
+  destinations = excluded.destinations, instance = excluded.instance, seen_at = excluded.seen_at`
 
 // ?1 relay, ?2 a JSON object of the breakers by name. The words before ON keep it from being read as that of a join.
 const sqlBreakers = `
@@ -41,7 +41,7 @@ func (s *Store) Beat(ctx context.Context, b relay.Beat) error {
 		return err
 	}
 	err = s.write(ctx, "beat", func(ctx context.Context, tx *sqlx.Tx) error {
-		return execAll(ctx, tx, statement{sqlBeat, []any{s.relay, b.Host, b.Version, b.ConfigHash, string(destinations)}})
+		return execAll(ctx, tx, statement{sqlBeat, []any{s.relay, b.Host, b.Version, b.ConfigHash, string(destinations), b.Instance}})
 	})
 	if err != nil {
 		return err

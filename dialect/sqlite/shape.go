@@ -27,7 +27,7 @@ func tables() []table {
 			applied_at INTEGER, affected INTEGER, detail TEXT, progress TEXT, applier TEXT`},
 		{"outbox_correction", `operation_id TEXT, id TEXT, payload BLOB, old_payload BLOB`},
 		{"outbox_control", `kind TEXT, name TEXT, owner TEXT, value TEXT, epoch INTEGER, updated_at INTEGER`},
-		{"outbox_relay", `name TEXT, host TEXT, version TEXT, config_hash TEXT, destinations TEXT, started_at INTEGER, seen_at INTEGER`},
+		{"outbox_relay", `name TEXT, host TEXT, version TEXT, config_hash TEXT, destinations TEXT, instance TEXT, started_at INTEGER, seen_at INTEGER`},
 		{"outbox_version", `version INTEGER, admits INTEGER, applied_at INTEGER`},
 	}
 }

@@ -36,6 +36,7 @@ func TestStore(t *testing.T, open func(t *testing.T) Backend) {
 		"replay":      replayCases(),
 		"correct":     correctCases(),
 		"pause":       pauseCases(),
+		"instance":    instanceCases(),
 		"model":       modelCases(),
 		"figures":     figureCases(),
 		"at once":     raceCases(),

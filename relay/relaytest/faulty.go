@@ -33,6 +33,7 @@ const (
 	CallDepths      Call = "depths"
 	CallTotals      Call = "totals"
 	CallDuty        Call = "duty"
+	CallInstance    Call = "instance"
 )
 
 // Faulty passes every call on to Next, and lets a test fail it, delay it or lose its answer. The funcs may block, run in
@@ -192,4 +193,9 @@ func (f *Faulty) Totals(ctx context.Context, limit int) (relay.Totals, error) {
 // SwapDuty implements relay.Gauger.
 func (f *Faulty) SwapDuty(ctx context.Context, seen, want relay.Duty) (relay.Duty, error) {
 	return ask(ctx, f, CallDuty, func() (relay.Duty, error) { return f.Next.SwapDuty(ctx, seen, want) })
+}
+
+// Instance implements relay.Instances.
+func (f *Faulty) Instance(ctx context.Context, name string) (string, error) {
+	return ask(ctx, f, CallInstance, func() (string, error) { return f.Next.Instance(ctx, name) })
 }

@@ -27,6 +27,7 @@ type Table struct {
 	operations  []*operation
 	corrections map[correctionKey]*correction
 	pauses      map[relay.Target]pause
+	instance    string // that the outbox belongs to; "": none
 }
 
 // beat is what a relay last told of itself, and when.

@@ -80,3 +80,15 @@ func (t *Table) OldPayload(operation, message string) []byte {
 	defer t.mu.Unlock()
 	return t.corrections[correctionKey{operation, message}].old
 }
+
+// Operations counts the operations that were asked for.
+func (t *Table) Operations(op relay.Op) (n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, o := range t.operations {
+		if o.Op == op {
+			n++
+		}
+	}
+	return n
+}

@@ -140,7 +140,7 @@ CREATE TABLE IF NOT EXISTS /*schema.*/outbox_operation (
                      '-8', INSERT(LEFT(CONVERT(SHA2(CONCAT(UUID(), RAND()), 256) USING ascii), 15), 4, 0, '-'))))
                  COMMENT 'May be chosen by who asks.',
     op           varchar(16)  CHARACTER SET ascii COLLATE ascii_bin NOT NULL
-                 COMMENT 'replay, correct, retry_now, cancel, resolve, pause or resume.',
+                 COMMENT 'replay, correct, retry_now, cancel, resolve, pause or resume; purge and instance only tell what somebody did.',
     filter       mediumtext   NOT NULL COMMENT 'Which messages, as a JSON object.',
     actor        varchar(255) NOT NULL DEFAULT (SESSION_USER()) COMMENT 'Who asks.',
     note         text         COMMENT 'Why, in the words of a person. NULL: not said.',
@@ -154,7 +154,7 @@ CREATE TABLE IF NOT EXISTS /*schema.*/outbox_operation (
     CONSTRAINT outbox_operation_pkey PRIMARY KEY (id),
     INDEX outbox_operation_open (applied_at, requested_at),
     CONSTRAINT outbox_operation_id_check CHECK (id <> '' AND CHAR_LENGTH(id) <= 36 AND id NOT REGEXP '[^A-Za-z0-9_-]'),
-    CONSTRAINT outbox_operation_op_check CHECK (op IN ('replay', 'correct', 'retry_now', 'cancel', 'resolve', 'pause', 'resume')),
+    CONSTRAINT outbox_operation_op_check CHECK (op IN ('replay', 'correct', 'retry_now', 'cancel', 'resolve', 'pause', 'resume', 'purge', 'instance')),
     CONSTRAINT outbox_operation_filter_check CHECK (JSON_VALID(filter) AND JSON_TYPE(filter) = 'OBJECT'),
     CONSTRAINT outbox_operation_actor_check CHECK (actor <> ''),
     CONSTRAINT outbox_operation_dry_run_check CHECK (dry_run IN (0, 1))
@@ -176,11 +176,11 @@ CREATE TABLE IF NOT EXISTS /*schema.*/outbox_correction (
     COMMENT 'The payloads of correct operations, new and old. Kept a year.';
 
 CREATE TABLE IF NOT EXISTS /*schema.*/outbox_control (
-    kind       varchar(32)  NOT NULL COMMENT 'What the fact is, for example breaker.',
+    kind       varchar(32)  NOT NULL COMMENT 'What the fact is: breaker, pause or instance.',
     name       varchar(400) NOT NULL COMMENT 'What it is about; of a breaker destination, or destination/routing_key.',
     owner      varchar(255) NOT NULL DEFAULT '' COMMENT 'The relay that it is about. Empty: all.',
     value      mediumtext
-               COMMENT 'The fact; of a breaker a JSON object of state, width, failures and last_error. NULL: that the row exists says all.',
+               COMMENT 'The fact; of a breaker a JSON object of state, width, failures and last_error, of the instance one of name, actor and note. NULL: that the row exists says all.',
     epoch      bigint       NOT NULL DEFAULT 0 COMMENT 'Grows each time the owner changes; 0 where there is none.',
     updated_at datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6)) COMMENT 'When it was last written.',
     CONSTRAINT outbox_control_pkey PRIMARY KEY (kind, name, owner)
@@ -194,6 +194,7 @@ CREATE TABLE IF NOT EXISTS /*schema.*/outbox_relay (
     version      varchar(255) NOT NULL COMMENT 'The version of outboxd.',
     config_hash  varchar(255) NOT NULL COMMENT 'Tells whether relays have the same configuration.',
     destinations mediumtext   NOT NULL COMMENT 'The destinations that it serves: a JSON array of their names.',
+    instance     varchar(255) NOT NULL DEFAULT '' COMMENT 'The instance that its configuration names. Empty: none.',
     started_at   datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6)) COMMENT 'When it started.',
     seen_at      datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6)) COMMENT 'When it last said that it is alive.',
     CONSTRAINT outbox_relay_pkey PRIMARY KEY (name)

@@ -182,14 +182,14 @@ CREATE TABLE IF NOT EXISTS /*schema.*/outbox_operation (
     detail       text,
     progress     text,
     applier      text,
-    CONSTRAINT outbox_operation_op_check CHECK (op IN ('replay', 'correct', 'retry_now', 'cancel', 'resolve', 'pause', 'resume')),
+    CONSTRAINT outbox_operation_op_check CHECK (op IN ('replay', 'correct', 'retry_now', 'cancel', 'resolve', 'pause', 'resume', 'purge', 'instance')),
     CONSTRAINT outbox_operation_filter_check CHECK (json_typeof(filter::json) = 'object')
 );
 CREATE INDEX IF NOT EXISTS outbox_operation_open ON /*schema.*/outbox_operation (requested_at) WHERE applied_at IS NULL;
 
 COMMENT ON TABLE /*schema.*/outbox_operation IS 'What operators asked for, and what came of it: control surface and audit log. Kept a year.';
 COMMENT ON COLUMN /*schema.*/outbox_operation.id IS 'May be chosen by who asks.';
-COMMENT ON COLUMN /*schema.*/outbox_operation.op IS 'replay, correct, retry_now, cancel, resolve, pause or resume.';
+COMMENT ON COLUMN /*schema.*/outbox_operation.op IS 'replay, correct, retry_now, cancel, resolve, pause or resume; purge and instance only tell what somebody did.';
 COMMENT ON COLUMN /*schema.*/outbox_operation.filter IS 'Which messages, as a JSON object.';
 COMMENT ON COLUMN /*schema.*/outbox_operation.actor IS 'Who asks.';
 COMMENT ON COLUMN /*schema.*/outbox_operation.note IS 'Why, in the words of a person. NULL: not said.';
@@ -232,10 +232,10 @@ CREATE TABLE IF NOT EXISTS /*schema.*/outbox_control (
 );
 
 COMMENT ON TABLE /*schema.*/outbox_control IS 'Durable facts that relays share, and facts that they show to people.';
-COMMENT ON COLUMN /*schema.*/outbox_control.kind IS 'What the fact is, for example breaker.';
+COMMENT ON COLUMN /*schema.*/outbox_control.kind IS 'What the fact is: breaker, pause or instance.';
 COMMENT ON COLUMN /*schema.*/outbox_control.name IS 'What it is about; of a breaker destination, or destination/routing_key.';
 COMMENT ON COLUMN /*schema.*/outbox_control.owner IS 'The relay that it is about. Empty: all.';
-COMMENT ON COLUMN /*schema.*/outbox_control.value IS 'The fact; of a breaker a JSON object of state, width, failures and last_error. NULL: that the row exists says all.';
+COMMENT ON COLUMN /*schema.*/outbox_control.value IS 'The fact; of a breaker a JSON object of state, width, failures and last_error, of the instance one of name, actor and note. NULL: that the row exists says all.';
 COMMENT ON COLUMN /*schema.*/outbox_control.epoch IS 'Grows each time the owner changes; 0 where there is none.';
 COMMENT ON COLUMN /*schema.*/outbox_control.updated_at IS 'When it was last written.';
 
@@ -245,6 +245,7 @@ CREATE TABLE IF NOT EXISTS /*schema.*/outbox_relay (
     version      text        NOT NULL,
     config_hash  text        NOT NULL,
     destinations text[]      NOT NULL,
+    instance     text        NOT NULL DEFAULT '',
     started_at   timestamptz NOT NULL DEFAULT now(),
     seen_at      timestamptz NOT NULL DEFAULT now()
 );
@@ -255,6 +256,7 @@ COMMENT ON COLUMN /*schema.*/outbox_relay.host IS 'The machine it runs on.';
 COMMENT ON COLUMN /*schema.*/outbox_relay.version IS 'The version of outboxd.';
 COMMENT ON COLUMN /*schema.*/outbox_relay.config_hash IS 'Tells whether relays have the same configuration.';
 COMMENT ON COLUMN /*schema.*/outbox_relay.destinations IS 'The destinations that it serves.';
+COMMENT ON COLUMN /*schema.*/outbox_relay.instance IS 'The instance that its configuration names. Empty: none.';
 COMMENT ON COLUMN /*schema.*/outbox_relay.started_at IS 'When it started.';
 COMMENT ON COLUMN /*schema.*/outbox_relay.seen_at IS 'When it last said that it is alive.';
 

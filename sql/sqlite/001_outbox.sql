@@ -175,7 +175,7 @@ CREATE TABLE IF NOT EXISTS outbox_operation (
                      CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) & 65535)
                      || lower(substr(hex(randomblob(2)), 2) || '-' || substr('89ab', 1 + (random() & 3), 1)
                      || substr(hex(randomblob(2)), 2) || '-' || hex(randomblob(6)))) CONSTRAINT outbox_operation_pkey PRIMARY KEY,
-    -- replay, correct, retry_now, cancel, resolve, pause or resume.
+    -- replay, correct, retry_now, cancel, resolve, pause or resume; purge and instance only tell what somebody did.
     op           TEXT    NOT NULL,
     -- Which messages, as a JSON object.
     filter       TEXT    NOT NULL,
@@ -197,7 +197,7 @@ CREATE TABLE IF NOT EXISTS outbox_operation (
     progress     TEXT,
     -- The relay that applies it. NULL: none yet.
     applier      TEXT,
-    CONSTRAINT outbox_operation_op_check CHECK (op IN ('replay', 'correct', 'retry_now', 'cancel', 'resolve', 'pause', 'resume')),
+    CONSTRAINT outbox_operation_op_check CHECK (op IN ('replay', 'correct', 'retry_now', 'cancel', 'resolve', 'pause', 'resume', 'purge', 'instance')),
     CONSTRAINT outbox_operation_filter_check CHECK (CASE WHEN json_valid(filter) THEN json_type(filter) = 'object' ELSE 0 END),
     CONSTRAINT outbox_operation_dry_run_check CHECK (dry_run IN (0, 1)),
     CONSTRAINT outbox_operation_types_check CHECK (typeof(id) = 'text' AND typeof(affected) IN ('integer', 'null')),
@@ -222,13 +222,13 @@ CREATE TABLE IF NOT EXISTS outbox_correction (
 
 -- Durable facts that relays share, and facts that they show to people.
 CREATE TABLE IF NOT EXISTS outbox_control (
-    -- What the fact is, for example breaker.
+    -- What the fact is: breaker, pause or instance.
     kind       TEXT    NOT NULL,
     -- What it is about; of a breaker destination, or destination/routing_key.
     name       TEXT    NOT NULL,
     -- The relay that it is about. Empty: all.
     owner      TEXT    NOT NULL DEFAULT '',
-    -- The fact; of a breaker a JSON object of state, width, failures and last_error. NULL: that the row exists says all.
+    -- The fact; of a breaker a JSON object of state, width, failures and last_error, of the instance one of name, actor and note. NULL: that the row exists says all.
     value      TEXT,
     -- Grows each time the owner changes; 0 where there is none.
     epoch      INTEGER NOT NULL DEFAULT 0,
@@ -249,6 +249,8 @@ CREATE TABLE IF NOT EXISTS outbox_relay (
     config_hash  TEXT    NOT NULL,
     -- The destinations that it serves, a JSON array.
     destinations TEXT    NOT NULL,
+    -- The instance that its configuration names. Empty: none.
+    instance     TEXT    NOT NULL DEFAULT '',
     -- When it started.
     started_at   INTEGER NOT NULL DEFAULT (CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000),
     -- When it last said that it is alive.
