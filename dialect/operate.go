@@ -82,7 +82,7 @@ func (o *Operator) step(ctx context.Context, op relay.Operation, judge func(rela
 		before := s.affected
 		switch {
 		case s.op.Err != nil:
-			s.Refused, step.Finished = s.op.Err.Error(), true
+			s.Refused, step.Finished, step.Refused = s.op.Err.Error(), true, true
 		case op.Op.Steers():
 			step.Finished, err = true, s.steer(ctx)
 		default:

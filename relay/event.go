@@ -11,9 +11,11 @@ const (
 	EventSend   EventKind = "send"   // a send to Destination came to Outcome after Took
 	EventSettle EventKind = "settle" // Count settlements were written in Took
 	EventFinal  EventKind = "final"  // a message became State, with Reason where it failed, Age after it was created
-	EventTurned EventKind = "turned" // admit sent a message back; Class is no_policy or paused
+	EventTurned EventKind = "turned" // admit sent a message back; Class is paused, no_policy or version
 	EventLost   EventKind = "lost"   // a settlement found its message under another lease
 	EventLapse  EventKind = "lapse"  // Count messages were taken back from a dead lease of Relay
+
+	EventOperation EventKind = "operation" // a step of an operation Op changed Count messages; with a Result it was the last
 )
 
 // Event is one thing that happened, for metrics. Fields that a kind does not name are zero.
@@ -30,7 +32,20 @@ type Event struct {
 	Took        time.Duration
 	Age         time.Duration
 	Relay       string
+	Op          Op
+	Result      string
 }
+
+// CauseVersion is the Class of a message that was turned back because its policy does not accept its schema version: the row
+// says ClassNoPolicy.
+const CauseVersion = "version"
+
+// What becomes of an operation.
+const (
+	ResultApplied = "applied"
+	ResultDryRun  = "dry_run"
+	ResultRefused = "refused" // it could not be done
+)
 
 // Snapshot is how the relay is at one moment, for health checks and gauges.
 type Snapshot struct {

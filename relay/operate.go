@@ -107,6 +107,9 @@ func (r *Relay) operateOn(ctx context.Context, op Operation, judge func(Candidat
 		step, err = r.cfg.Database.Operate(ctx, op, judge, most)
 		return err
 	})
+	if err == nil {
+		r.observe(toldOf(op, step))
+	}
 	if err == nil && step.Finished {
 		r.log.Info("operation applied", "id", op.ID, "op", op.Op, "actor", op.Actor)
 	}
@@ -124,4 +127,22 @@ func (r *Relay) judge(op Operation, c Candidate) Verdict {
 		v.Emit = route.policy(c.Type).Emit
 	}
 	return v
+}
+
+// toldOf is what metrics hear of a step. What a dry run counts, or a pause, is no message that changed.
+func toldOf(op Operation, step Step) Event {
+	e := Event{Kind: EventOperation, Op: op.Op, Count: step.Affected}
+	if op.DryRun || op.Op.Steers() {
+		e.Count = 0
+	}
+	switch {
+	case !step.Finished:
+	case step.Refused:
+		e.Result = ResultRefused
+	case op.DryRun:
+		e.Result = ResultDryRun
+	default:
+		e.Result = ResultApplied
+	}
+	return e
 }

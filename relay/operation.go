@@ -67,6 +67,7 @@ func (o Operation) Scope() Filter {
 type Step struct {
 	Affected  int           // messages that were changed
 	Finished  bool          // the operation is applied
+	Refused   bool          // it is, and could not be done
 	Elsewhere bool          // another relay is at it, or has finished it
 	Wait      time.Duration // its rate allows no more before
 }

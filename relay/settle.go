@@ -190,6 +190,9 @@ func (r *Relay) told(events []Event, it settling) []Event {
 		e.Kind, e.Age = EventFinal, it.claim.Age+time.Since(it.since)
 	case row.What == WhatAdmit:
 		e.Kind, e.Class = EventTurned, row.ErrorClass
+		if e.Class == ClassNoPolicy && r.routing.Load().routeOf(it.claim.RoutingKey) != nil {
+			e.Class = CauseVersion // a type of a route always has a policy
+		}
 	default:
 		return events
 	}

@@ -50,6 +50,7 @@ func (l *loaded) check() {
 		l.checkRoute(routePath(i), &c.Routes[i])
 	}
 	l.checkEmits()
+	l.warnSeries()
 }
 
 func (l *loaded) checkDestination(path string, d destinationConfig) {

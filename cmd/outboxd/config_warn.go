@@ -84,3 +84,11 @@ func onThisHost(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
+
+// warnSeries warns where the configuration names so much that not all of it can have metrics of its own.
+func (l *loaded) warnSeries() {
+	n := namedBy(l.config)
+	if words := fit(n).folded(n); words != "" {
+		l.warn("routes", "there would be more than 2000 series of metrics: "+words)
+	}
+}

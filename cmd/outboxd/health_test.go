@@ -75,7 +75,7 @@ func TestMetrics(t *testing.T) {
 			{Match: "*", To: "out"},
 		},
 	}, build{Version: "1", Commit: "c", Go: "go"})
-	m.registry.MustRegister(newGauges(func() relay.Snapshot {
+	m.registry.MustRegister(newGauges(&m.labels, func() relay.Snapshot {
 		return relay.Snapshot{
 			DatabaseSeen: time.Now(), Ticks: map[string]time.Time{"claim": time.Unix(5, 0)},
 			Destinations: []relay.DestinationState{{Name: "out", State: "open", InFlight: 3, Limit: 8}},
@@ -84,7 +84,7 @@ func TestMetrics(t *testing.T) {
 	for _, want := range []string{
 		`outboxd_sends_total{destination="out",outcome="unsent",type="order_paid"} 0`,
 		`outboxd_failed_total{destination="out",reason="lease_lost",type="other"} 0`,
-		`outboxd_claimed_messages_total{routing_key="orders"} 0`, `outboxd_lapses_total 0`, `outboxd_lease_lost_total 0`,
+		`outboxd_claimed_messages_total{routing_key="orders"} 0`, `outboxd_lapses_total{destination="out"} 0`, `outboxd_lease_lost_total{destination="out"} 0`,
 		`outboxd_turned_back_total{cause="no_policy",type="order_paid"} 0`,
 	} {
 		if text := scrape(m); !strings.Contains(text, want+"\n") {
@@ -100,8 +100,8 @@ func TestMetrics(t *testing.T) {
 		{Kind: relay.EventFinal, Destination: "out", Type: "order_paid", State: relay.Finished, Age: time.Minute},
 		{Kind: relay.EventFinal, Destination: "out", Type: "invoice.x", State: relay.Failed, Reason: relay.Rejected},
 		{Kind: relay.EventTurned, Destination: "out", Type: "order_paid", Class: "no_policy"},
-		{Kind: relay.EventLost},
-		{Kind: relay.EventLapse, Count: 4, Relay: "dead"},
+		{Kind: relay.EventLost, Destination: "out"},
+		{Kind: relay.EventLapse, Destination: "out", Count: 4, Relay: "dead"},
 	})
 	text := scrape(m)
 	for _, want := range []string{
@@ -113,7 +113,7 @@ func TestMetrics(t *testing.T) {
 		`outboxd_send_duration_seconds_sum{destination="out",outcome="done",type="order_paid"} 1`,
 		`outboxd_insert_to_done_seconds_sum{destination="out",type="order_paid"} 60`,
 		`outboxd_failed_total{destination="out",reason="rejected",type="other"} 1`,
-		`outboxd_turned_back_total{cause="no_policy",type="order_paid"} 1`, `outboxd_lease_lost_total 1`, `outboxd_lapses_total 4`,
+		`outboxd_turned_back_total{cause="no_policy",type="order_paid"} 1`, `outboxd_lease_lost_total{destination="out"} 1`, `outboxd_lapses_total{destination="out"} 4`,
 		`outboxd_destination_state{destination="out",state="open"} 1`, `outboxd_destination_state{destination="out",state="ok"} 0`,
 		`outboxd_in_flight{destination="out"} 3`, `outboxd_in_flight_limit{destination="out"} 8`, `outboxd_db_up 1`,
 		`outboxd_loop_last_tick_timestamp_seconds{loop="claim"} 5`, `outboxd_build_info{commit="c",goversion="go",version="1"} 1`,

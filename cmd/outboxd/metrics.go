@@ -1,7 +1,7 @@
 package main
 
 import (
-	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -10,20 +10,15 @@ import (
 	"github.com/outboxd/outboxd/relay"
 )
 
-// other stands for every type and routing key that the configuration does not name, so that no row can make a series.
-const other = "other"
-
-// metrics turns what the relay tells into series. Labels come from closed sets only.
+// metrics turns what the relay tells into series. docs/metrics.md has all of them.
 type metrics struct {
-	registry    *prometheus.Registry
-	series      prometheus.Registerer // of registry; what it registers has the outbox's label, where there are several
-	types       names
-	routingKeys names
-	classes     names
-	reloaded    *reloadGauges
+	registry *prometheus.Registry
+	series   prometheus.Registerer // of registry; what it registers has the outbox's label, where there are several
+	labels   atomic.Pointer[labels]
+	reloaded *reloadGauges
 
 	sends, failed, sendErrors, turned, claimed *prometheus.CounterVec
-	lost, lapses                               prometheus.Counter
+	lost, lapses, operations, operated         *prometheus.CounterVec
 	sendTook, untilDone                        *prometheus.HistogramVec
 	claimTook, settleTook                      prometheus.Histogram
 }
@@ -46,6 +41,7 @@ func newRegistry(b build) *prometheus.Registry {
 // metricsIn registers all series of an outbox, with its name as a label, unless that is empty. Those whose labels are known
 // from the configuration exist at 0 from the start: an alert on an increase sees the first one too.
 func metricsIn(registry *prometheus.Registry, outbox string, c config) *metrics {
+	l := fit(namedBy(c))
 	m := &metrics{
 		registry: registry, series: registry, reloaded: newReloadGauges(),
 		sends:      counters("sends_total", "Sends by what they came to.", "type", "destination", "outcome"),
@@ -53,144 +49,153 @@ func metricsIn(registry *prometheus.Registry, outbox string, c config) *metrics 
 		sendErrors: counters("send_errors_total", "Sends that were not done, by error class.", "destination", "error_class"),
 		turned:     counters("turned_back_total", "Messages sent back before the send, to be looked at again after a tenth of their age.", "type", "cause"),
 		claimed:    counters("claimed_messages_total", "Messages claimed.", "routing_key"),
-		lost:       counter("lease_lost_total", "Settlements that found their message under another lease."),
-		lapses:     counter("lapses_total", "Messages taken back from a dead lease."),
-		sendTook:   histograms("send_duration_seconds", "How long a send took.", "type", "destination", "outcome"),
-		untilDone:  histograms("insert_to_done_seconds", "From created_at to done.", "type", "destination"),
+		lost:       counters("lease_lost_total", "Settlements that found their message under another lease.", "destination"),
+		lapses:     counters("lapses_total", "Messages taken back from a dead lease.", "destination"),
+		operations: counters("operations_total", "Operations that this relay finished.", "op", "result"),
+		operated:   counters("operation_messages_total", "Messages that operations changed by this relay.", "op"),
+		sendTook:   histograms(l.plain, "send_duration_seconds", "How long a send took.", "type", "destination", "outcome"),
+		untilDone:  histograms(l.plain, "insert_to_done_seconds", "From created_at to done, by the database's clock.", "type", "destination"),
 		claimTook:  histogram("claim_duration_seconds", "How long a claim took."),
 		settleTook: histogram("settle_duration_seconds", "How long a settlement took."),
 	}
 	if outbox != "" {
 		m.series = prometheus.WrapRegistererWith(prometheus.Labels{"outbox": outbox}, registry)
 	}
-	m.series.MustRegister(m.sends, m.failed, m.sendErrors, m.turned, m.claimed, m.lapses, m.lost, m.sendTook,
-		m.untilDone, m.claimTook, m.settleTook, m.reloaded)
-	m.start(c)
+	for _, c := range m.collectors() {
+		m.series.MustRegister(c)
+	}
+	m.series.MustRegister(m.claimTook, m.settleTook, m.reloaded)
+	m.begin(l)
 	return m
 }
 
-// start makes the series that the configuration names, after a reload those that are new.
+// resettable is a collector whose series can all be taken away.
+type resettable interface {
+	prometheus.Collector
+	Reset()
+}
+
+// collectors are those with labels.
+func (m *metrics) collectors() []resettable {
+	return []resettable{
+		m.sends, m.failed, m.sendErrors, m.turned, m.claimed, m.lost, m.lapses, m.operations, m.operated, m.sendTook, m.untilDone,
+	}
+}
+
+// start makes the series that a reloaded configuration names. Where other names come to have the label other, all counts
+// begin anew: else there would be more series with each reload.
 func (m *metrics) start(c config) {
+	was := m.labels.Load()
+	l := fit(namedBy(c), was.plain)
+	if !l.holds(was) {
+		for _, c := range m.collectors() {
+			c.Reset()
+		}
+	}
+	m.begin(l)
+}
+
+func (m *metrics) begin(l *labels) {
+	m.labels.Store(l)
 	m.claimed.WithLabelValues(other)
-	for name := range c.Destinations {
+	for key := range l.routingKeys {
+		m.claimed.WithLabelValues(key)
+	}
+	for destination := range l.destinations {
 		for _, class := range errorClasses() {
-			m.classes.add(class)
-			m.sendErrors.WithLabelValues(name, class)
+			m.sendErrors.WithLabelValues(destination, class)
+		}
+		m.lost.WithLabelValues(destination)
+		m.lapses.WithLabelValues(destination)
+	}
+	for p := range l.pairs {
+		for _, outcome := range outcomes() {
+			m.sends.WithLabelValues(p.kind, p.destination, string(outcome))
+		}
+		for _, reason := range reasons() {
+			m.failed.WithLabelValues(p.kind, p.destination, string(reason))
+		}
+		for _, cause := range causes() {
+			m.turned.WithLabelValues(p.kind, cause)
 		}
 	}
-	for _, r := range c.Routes {
-		if !strings.HasSuffix(r.Match, "*") {
-			m.routingKeys.add(r.Match)
-			m.claimed.WithLabelValues(r.Match)
+	for _, op := range ops() {
+		m.operated.WithLabelValues(string(op))
+		for _, result := range results() {
+			m.operations.WithLabelValues(string(op), result)
 		}
-		m.startType(r.To, other)
-		for name := range r.Types {
-			if !strings.HasSuffix(name, "*") {
-				m.types.add(name)
-				m.startType(r.To, name)
-			}
-		}
-		for _, key := range r.policyKeys() {
-			if e := r.emit(key); e.Type != "" {
-				m.startEmitted(c, e)
-			}
-		}
-	}
-}
-
-// startEmitted is of a type that the relay itself writes.
-func (m *metrics) startEmitted(c config, e emitConfig) {
-	if i := c.routeOf(orElse(e.AggregateType, e.Type)); i >= 0 {
-		m.types.add(e.Type)
-		m.startType(c.Routes[i].To, e.Type)
-	}
-}
-
-func (m *metrics) startType(destination, kind string) {
-	for _, outcome := range []relay.Kind{relay.KindDone, relay.KindRetry, relay.KindFail, relay.KindUnknown, relay.KindUnsent} {
-		m.sends.WithLabelValues(kind, destination, string(outcome))
-	}
-	for _, reason := range []relay.Reason{
-		relay.Exhausted, relay.Rejected, relay.TooLarge, relay.Expired, relay.LeaseLost,
-		relay.Unknowable,
-	} {
-		m.failed.WithLabelValues(kind, destination, string(reason))
-	}
-	for _, cause := range []string{"no_policy", "paused"} {
-		m.turned.WithLabelValues(kind, cause)
-	}
-}
-
-// errorClasses are the codes that a send can have which was not done.
-func errorClasses() []string {
-	return []string{
-		"timeout", "refused", "dns", "tls", "reset", "http_3xx", "http_4xx", "http_5xx", "throttled", "auth", "not_found",
-		"too_large", "unroutable", "broker", "program", "invalid", other,
 	}
 }
 
 // observe counts events. The relay calls it from several goroutines.
 func (m *metrics) observe(events []relay.Event) {
+	l := m.labels.Load()
 	for _, e := range events {
 		switch e.Kind {
 		case relay.EventClaim:
-			m.claimed.WithLabelValues(m.routingKeys.bound(e.RoutingKey)).Add(float64(e.Count))
+			m.claimed.WithLabelValues(bound(l.routingKeys, e.RoutingKey)).Add(float64(e.Count))
 			m.claimTook.Observe(e.Took.Seconds())
 		case relay.EventSend:
-			m.observeSend(e)
+			m.observeSend(l, e)
 		case relay.EventSettle:
 			m.settleTook.Observe(e.Took.Seconds())
 		case relay.EventFinal:
-			m.observeFinal(e)
+			m.observeFinal(l, e)
 		case relay.EventTurned:
-			m.turned.WithLabelValues(m.types.bound(e.Type), e.Class).Inc()
+			m.turned.WithLabelValues(bound(l.types, e.Type), e.Class).Inc()
 		case relay.EventLost:
-			m.lost.Inc()
+			m.lost.WithLabelValues(bound(l.destinations, e.Destination)).Inc()
 		case relay.EventLapse:
-			m.lapses.Add(float64(e.Count))
+			m.lapses.WithLabelValues(bound(l.destinations, e.Destination)).Add(float64(e.Count))
+		case relay.EventOperation:
+			m.operated.WithLabelValues(string(e.Op)).Add(float64(e.Count))
+			if e.Result != "" {
+				m.operations.WithLabelValues(string(e.Op), e.Result).Inc()
+			}
 		}
 	}
 }
 
-func (m *metrics) observeSend(e relay.Event) {
-	kind, outcome := m.types.bound(e.Type), string(e.Outcome)
-	m.sends.WithLabelValues(kind, e.Destination, outcome).Inc()
-	m.sendTook.WithLabelValues(kind, e.Destination, outcome).Observe(e.Took.Seconds())
+func (m *metrics) observeSend(l *labels, e relay.Event) {
+	p, outcome := l.pair(e.Type, e.Destination), string(e.Outcome)
+	m.sends.WithLabelValues(p.kind, p.destination, outcome).Inc()
 	if e.Outcome != relay.KindDone {
-		m.sendErrors.WithLabelValues(e.Destination, m.classes.bound(e.Class)).Inc()
+		m.sendErrors.WithLabelValues(p.destination, l.class(e.Class)).Inc()
 	}
+	p = l.timed(e.Type, e.Destination)
+	m.sendTook.WithLabelValues(p.kind, p.destination, outcome).Observe(e.Took.Seconds())
 }
 
-func (m *metrics) observeFinal(e relay.Event) {
-	kind := m.types.bound(e.Type)
+func (m *metrics) observeFinal(l *labels, e relay.Event) {
 	if e.State == relay.Failed {
-		m.failed.WithLabelValues(kind, e.Destination, string(e.Reason)).Inc()
+		p := l.pair(e.Type, e.Destination)
+		m.failed.WithLabelValues(p.kind, p.destination, string(e.Reason)).Inc()
 		return
 	}
-	m.untilDone.WithLabelValues(kind, e.Destination).Observe(e.Age.Seconds())
-}
-
-func counter(name, help string) prometheus.Counter {
-	return prometheus.NewCounter(prometheus.CounterOpts{Name: "outboxd_" + name, Help: help})
+	p := l.timed(e.Type, e.Destination)
+	m.untilDone.WithLabelValues(p.kind, p.destination).Observe(e.Age.Seconds())
 }
 
 func counters(name, help string, labels ...string) *prometheus.CounterVec {
 	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "outboxd_" + name, Help: help}, labels)
 }
 
-// buckets are the classic ones, for those who do not scrape native histograms.
-func buckets(name, help string) prometheus.HistogramOpts {
-	return prometheus.HistogramOpts{
+// buckets are native ones, and unless it is plain the classic ones for those who do not scrape these.
+func buckets(plain bool, name, help string) prometheus.HistogramOpts {
+	o := prometheus.HistogramOpts{
 		Name: "outboxd_" + name, Help: help,
-		Buckets:                     []float64{.001, .005, .01, .025, .1, .25, 1, 5, 10, 30, 60, 300},
 		NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 100, NativeHistogramMinResetDuration: time.Hour,
 	}
+	if !plain {
+		o.Buckets = []float64{.001, .005, .01, .025, .1, .25, 1, 5, 10, 30, 60, 300}
+	}
+	return o
 }
 
-func histograms(name, help string, labels ...string) *prometheus.HistogramVec {
-	return prometheus.NewHistogramVec(buckets(name, help), labels)
+func histograms(plain bool, name, help string, labels ...string) *prometheus.HistogramVec {
+	return prometheus.NewHistogramVec(buckets(plain, name, help), labels)
 }
 
 func histogram(name, help string) prometheus.Histogram {
-	return prometheus.NewHistogram(buckets(name, help))
+	return prometheus.NewHistogram(buckets(false, name, help))
 }

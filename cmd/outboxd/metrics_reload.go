@@ -1,7 +1,6 @@
 package main
 
 import (
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -40,29 +39,4 @@ func (g *reloadGauges) Describe(out chan<- *prometheus.Desc) {
 func (g *reloadGauges) Collect(out chan<- prometheus.Metric) {
 	g.success.Collect(out)
 	g.at.Collect(out)
-}
-
-// names are the values that a label may have. A reload adds to them while others read.
-type names struct {
-	mu  sync.RWMutex
-	set map[string]bool
-}
-
-func (n *names) add(name string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.set == nil {
-		n.set = map[string]bool{}
-	}
-	n.set[name] = true
-}
-
-// bound is a value that the label may have: this one, or other.
-func (n *names) bound(name string) string {
-	n.mu.RLock()
-	defer n.mu.RUnlock()
-	if n.set[name] {
-		return name
-	}
-	return other
 }

@@ -49,7 +49,7 @@ func (p *program) runRelay(ctx context.Context, once, paused bool) error {
 	log.Info("starting", "relay", config.Name, "version", build.Version, "commit", build.Commit)
 	m := newMetrics(l.config, build)
 	h := &health{lease: config.Lease, stopped: ctx.Err}
-	m.registry.MustRegister(newGauges(h.snapshot))
+	m.registry.MustRegister(newGauges(&m.labels, h.snapshot))
 	defer serve(ctx, l.config.HTTP.Listen, h.handler(m), log)()
 
 	w := &waiter{db: db, health: h, log: log}

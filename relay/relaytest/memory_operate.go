@@ -35,7 +35,7 @@ func (s *Memory) Operate(ctx context.Context, op relay.Operation, judge func(rel
 		before := o.affected
 		switch {
 		case op.Err != nil:
-			o.Refused, step.Finished = op.Err.Error(), true
+			o.Refused, step.Finished, step.Refused = op.Err.Error(), true, true
 		case op.Op.Steers():
 			step.Finished = true
 			t.steer(o, now)
