@@ -11,7 +11,7 @@ func broken(s *server) {
 	s.insert(6, "orders", "order_paid")
 	s.exec(`UPDATE ` + s.schema + `.outbox SET state = 'failed', due_at = NULL, failed_at = now(), reason = 'rejected', error_class = 'http_4xx',
 		last_error = 'HTTP 422: order ' || seq || ' has no "currency"', schema_version = 1 + seq % 2 WHERE seq <= 3`)
-	s.exec(`UPDATE ` + s.schema + `.outbox SET due_at = now() + interval '1 hour', attempts = 2, error_class = 'http_5xx',
+	s.exec(`UPDATE ` + s.schema + `.outbox SET due_at = now() + interval '1 hour', attempts = 2, lease_id = 7, error_class = 'http_5xx',
 		last_error = 'HTTP 500' WHERE seq IN (4, 5)`)
 }
 
@@ -85,7 +85,7 @@ func TestDest(t *testing.T) {
 	writeTo(t, config, []byte(`
 destinations:
   shop: {stdout: {}}
-  rest: {stdout: {}}
+  rest: {webhook: {url: "https://h/", dedupe: 1h}}
 routes:
   - {match: "ord*", to: shop, ordered: false}
   - {match: "*", to: rest, ordered: false}
