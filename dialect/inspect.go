@@ -33,6 +33,8 @@ type Texts struct {
 	// the group with the routing key ? and lapses ?: what is due, the oldest first and the newest first, and what is not due
 	// yet, the next one first. They select ErringFields and so on, at most ? rows.
 	ErringFailed, ErringOldest, ErringNewest, ErringNext string
+	// Passed is type Passed and Sent type Sent, the newest ? of them by their keys, newest first.
+	Passed, Sent string
 	// Get is a row of outbox as type Message, GetAttempts the rows of outbox_attempt as type Attempt, oldest first, and
 	// GetPayload the columns text and bytes, one of which is NULL: each of the message with the id ?.
 	Get, GetAttempts, GetPayload string

@@ -42,6 +42,7 @@ type inspector interface {
 	Relays(context.Context) ([]dialect.RelayStatus, error)
 	Waiting(context.Context) ([]dialect.Waits, error)
 	Errors(ctx context.Context, f relay.Filter) (dialect.Errors, error)
+	Flow(ctx context.Context, limit int) (dialect.Flow, error)
 	Kinds(context.Context) (dialect.Kinds, error)
 }
 

@@ -56,10 +56,11 @@ func (p *program) root() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%s; see %s --help", flagWords(err), cmd.CommandPath())
 	})
-	root.AddCommand(p.runCommand(), p.migrateCommand(), p.enqueueCommand(), p.listCommand(), p.errorsCommand(), p.getCommand(), p.whyCommand(),
-		p.statusCommand(), p.checkCommand(), p.auditCommand(), p.replayCommand(), p.retryNowCommand(), p.correctCommand(), p.cancelCommand(),
+	root.AddCommand(p.runCommand(), p.migrateCommand(), p.enqueueCommand(), p.listCommand(), p.getCommand(), p.whyCommand(),
+		p.statusCommand(), p.auditCommand(), p.replayCommand(), p.retryNowCommand(), p.correctCommand(), p.cancelCommand(),
 		p.resolveCommand(), p.pauseCommand(), p.resumeCommand(), p.operationsCommand(), p.instanceCommand(), p.initCommand(), p.configCommand(),
 		p.snippetCommand(), p.destCommand(), p.receiveCommand(), p.doctorCommand(), p.demoCommand(), p.versionCommand())
+	root.AddCommand(p.errorsCommand(), p.checkCommand(), p.statsCommand())
 	root.AddCommand(p.compatCommand())
 	return root
 }

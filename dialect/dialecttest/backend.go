@@ -44,6 +44,7 @@ type Inspector interface {
 	Status(ctx context.Context) (dialect.Status, error)
 	Waiting(ctx context.Context) ([]dialect.Waits, error)
 	Errors(ctx context.Context, f relay.Filter) (dialect.Errors, error)
+	Flow(ctx context.Context, limit int) (dialect.Flow, error)
 	Kinds(ctx context.Context) (dialect.Kinds, error)
 	Corrected(ctx context.Context, message string, operations []string) ([]string, error)
 }

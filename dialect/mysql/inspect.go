@@ -20,7 +20,7 @@ func (d *DB) inspector() *dialect.Inspector {
 		Operations: operationTexts(),
 		Figures:    figureTexts(),
 		Texts: dialect.Texts{
-			Walk: walk, ErringFailed: erringFailed, ErringOldest: erringOldest, ErringNewest: erringNewest, ErringNext: erringNext, Get: textGet, GetAttempts: textGetAttempts, GetPayload: textGetPayload, Lease: textLease,
+			Walk: walk, ErringFailed: erringFailed, ErringOldest: erringOldest, ErringNewest: erringNewest, ErringNext: erringNext, Passed: textPassed, Sent: textSent, Get: textGet, GetAttempts: textGetAttempts, GetPayload: textGetPayload, Lease: textLease,
 			Waiting: textInFlight, Failed: textFailed, Relays: textRelays, Breakers: textBreakers, Peers: textPeers,
 			NextGroup: nextGroup, GroupEnds: textGroupEnds,
 		},

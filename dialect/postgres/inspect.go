@@ -26,7 +26,7 @@ func (d *DB) inspector() *dialect.Inspector {
 		Moment: func(t time.Time) any { return t },
 		Groups: d.groups,
 		Texts: dialect.Texts{
-			Walk: walk, ErringFailed: erringFailed, ErringOldest: erringOldest, ErringNewest: erringNewest, ErringNext: erringNext, Get: textGet, GetAttempts: textGetAttempts, GetPayload: textGetPayload, Lease: textLease,
+			Walk: walk, ErringFailed: erringFailed, ErringOldest: erringOldest, ErringNewest: erringNewest, ErringNext: erringNext, Passed: textPassed, Sent: textSent, Get: textGet, GetAttempts: textGetAttempts, GetPayload: textGetPayload, Lease: textLease,
 			Waiting: textWaiting, Failed: textFailed, Relays: textRelays, Breakers: textBreakers, Peers: textPeers,
 			NextGroup: nextGroup, GroupEnds: textGroupEnds,
 		},
