@@ -83,6 +83,8 @@ func (o *Operator) step(ctx context.Context, op relay.Operation, judge func(rela
 		switch {
 		case s.op.Err != nil:
 			s.Refused, step.Finished, step.Refused = s.op.Err.Error(), true, true
+		case op.Op == relay.OpDrill:
+			step.Finished = true
 		case op.Op.Steers():
 			step.Finished, err = true, s.steer(ctx)
 		default:

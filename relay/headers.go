@@ -29,3 +29,9 @@ func parseHeaders(raw string) ([]Header, error) {
 	slices.SortFunc(headers, func(a, b Header) int { return cmp.Compare(a.Name, b.Name) })
 	return headers, nil
 }
+
+// ReadHeaders sets Headers to what RawHeaders says. The error names the header that is no string.
+func (m *Message) ReadHeaders() (err error) {
+	m.Headers, err = parseHeaders(m.RawHeaders)
+	return err
+}

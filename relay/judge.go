@@ -82,7 +82,7 @@ func Judge(o Operation, c Candidate, dedupe Dedupe) Verdict {
 		}
 	case OpResolve:
 		return judgeResolve(c)
-	case OpPause, OpResume:
+	case OpPause, OpResume, OpPurge, OpInstance, OpDrill:
 	}
 	return skip(Skip(c.State))
 }

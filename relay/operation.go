@@ -14,6 +14,7 @@ const (
 	OpResolve  Op = "resolve"   // says that failed messages need nothing more
 	OpPause    Op = "pause"     // keeps a destination, a routing key, a type or everything from being sent
 	OpResume   Op = "resume"    // ends a pause
+	OpDrill    Op = "drill"     // tells what somebody sent again by hand and what came of it; relays only say that they saw it
 
 	// What no relay does: they tell what somebody did.
 	OpPurge    Op = "purge"    // removed what is kept long enough
@@ -34,7 +35,7 @@ func (o Op) states() []State {
 		return []State{Failed}
 	case OpRetryNow, OpCancel:
 		return []State{Pending}
-	case OpPause, OpResume, OpPurge, OpInstance:
+	case OpPause, OpResume, OpPurge, OpInstance, OpDrill:
 	}
 	return nil
 }

@@ -23,6 +23,7 @@ type operator interface {
 	AskCorrect(ctx context.Context, op relay.Operation, payloads map[string][]byte) (id string, err error)
 	Operation(ctx context.Context, id string) (dialect.Operation, error)
 	Asked(ctx context.Context, open bool, limit int) ([]dialect.Operation, error)
+	Record(ctx context.Context, op relay.Operation, told dialect.Drill) (id string, err error)
 	Corrected(ctx context.Context, message string, operations []string) ([]string, error)
 	Relays(ctx context.Context) ([]dialect.RelayStatus, error)
 }

@@ -22,7 +22,7 @@ func roleOf(cmd *cobra.Command) string {
 		return "outbox_operator"
 	case "set", "purge":
 		return "outbox_relay"
-	case "correct":
+	case "correct", "drill":
 		return "outbox_corrector"
 	case "enqueue":
 		return "outbox_application"

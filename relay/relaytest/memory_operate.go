@@ -36,6 +36,8 @@ func (s *Memory) Operate(ctx context.Context, op relay.Operation, judge func(rel
 		switch {
 		case op.Err != nil:
 			o.Refused, step.Finished, step.Refused = op.Err.Error(), true, true
+		case op.Op == relay.OpDrill:
+			step.Finished = true
 		case op.Op.Steers():
 			step.Finished = true
 			t.steer(o, now)

@@ -27,6 +27,7 @@ func operateCases() []storeCase {
 		{"what cannot be is applied with no effect, and says why", operateRefused},
 		{"what no relay wrote into its progress refuses it", operateForeign},
 		{"what is applied is not applied again", operateAgain},
+		{"what tells of a drill is applied, and changes nothing", operateDrill},
 	}
 }
 
@@ -261,4 +262,11 @@ func operateAgain(s *suite) {
 	if len(open) != 0 {
 		s.Errorf("open operations: %+v", open)
 	}
+}
+
+func operateDrill(s *suite) {
+	id := s.failed(Seed{}, exhausted)
+	before := s.row(id)
+	s.apply(s.order(relay.OpDrill, `{"destination":"billing","sent":3,"agreed":3,"differed":0,"unanswered":0}`), 0, nil)
+	s.unchanged(before)
 }

@@ -140,8 +140,8 @@ CREATE TABLE IF NOT EXISTS /*schema.*/outbox_operation (
                      '-8', INSERT(LEFT(CONVERT(SHA2(CONCAT(UUID(), RAND()), 256) USING ascii), 15), 4, 0, '-'))))
                  COMMENT 'May be chosen by who asks.',
     op           varchar(16)  CHARACTER SET ascii COLLATE ascii_bin NOT NULL
-                 COMMENT 'replay, correct, retry_now, cancel, resolve, pause or resume; purge and instance only tell what somebody did.',
-    filter       mediumtext   NOT NULL COMMENT 'Which messages, as a JSON object.',
+                 COMMENT 'replay, correct, retry_now, cancel, resolve, pause or resume; purge, instance and drill only tell what somebody did.',
+    filter       mediumtext   NOT NULL COMMENT 'Which messages, as a JSON object; of a drill what came of it.',
     actor        varchar(255) NOT NULL DEFAULT (SESSION_USER()) COMMENT 'Who asks.',
     note         text         COMMENT 'Why, in the words of a person. NULL: not said.',
     dry_run      boolean      NOT NULL DEFAULT false COMMENT 'Count only, change nothing.',
@@ -154,7 +154,7 @@ CREATE TABLE IF NOT EXISTS /*schema.*/outbox_operation (
     CONSTRAINT outbox_operation_pkey PRIMARY KEY (id),
     INDEX outbox_operation_open (applied_at, requested_at),
     CONSTRAINT outbox_operation_id_check CHECK (id <> '' AND CHAR_LENGTH(id) <= 36 AND id NOT REGEXP '[^A-Za-z0-9_-]'),
-    CONSTRAINT outbox_operation_op_check CHECK (op IN ('replay', 'correct', 'retry_now', 'cancel', 'resolve', 'pause', 'resume', 'purge', 'instance')),
+    CONSTRAINT outbox_operation_op_check CHECK (op IN ('replay', 'correct', 'retry_now', 'cancel', 'resolve', 'pause', 'resume', 'purge', 'instance', 'drill')),
     CONSTRAINT outbox_operation_filter_check CHECK (JSON_VALID(filter) AND JSON_TYPE(filter) = 'OBJECT'),
     CONSTRAINT outbox_operation_actor_check CHECK (actor <> ''),
     CONSTRAINT outbox_operation_dry_run_check CHECK (dry_run IN (0, 1))

@@ -182,15 +182,15 @@ CREATE TABLE IF NOT EXISTS /*schema.*/outbox_operation (
     detail       text,
     progress     text,
     applier      text,
-    CONSTRAINT outbox_operation_op_check CHECK (op IN ('replay', 'correct', 'retry_now', 'cancel', 'resolve', 'pause', 'resume', 'purge', 'instance')),
+    CONSTRAINT outbox_operation_op_check CHECK (op IN ('replay', 'correct', 'retry_now', 'cancel', 'resolve', 'pause', 'resume', 'purge', 'instance', 'drill')),
     CONSTRAINT outbox_operation_filter_check CHECK (json_typeof(filter::json) = 'object')
 );
 CREATE INDEX IF NOT EXISTS outbox_operation_open ON /*schema.*/outbox_operation (requested_at) WHERE applied_at IS NULL;
 
 COMMENT ON TABLE /*schema.*/outbox_operation IS 'What operators asked for, and what came of it: control surface and audit log. Kept a year.';
 COMMENT ON COLUMN /*schema.*/outbox_operation.id IS 'May be chosen by who asks.';
-COMMENT ON COLUMN /*schema.*/outbox_operation.op IS 'replay, correct, retry_now, cancel, resolve, pause or resume; purge and instance only tell what somebody did.';
-COMMENT ON COLUMN /*schema.*/outbox_operation.filter IS 'Which messages, as a JSON object.';
+COMMENT ON COLUMN /*schema.*/outbox_operation.op IS 'replay, correct, retry_now, cancel, resolve, pause or resume; purge, instance and drill only tell what somebody did.';
+COMMENT ON COLUMN /*schema.*/outbox_operation.filter IS 'Which messages, as a JSON object; of a drill what came of it.';
 COMMENT ON COLUMN /*schema.*/outbox_operation.actor IS 'Who asks.';
 COMMENT ON COLUMN /*schema.*/outbox_operation.note IS 'Why, in the words of a person. NULL: not said.';
 COMMENT ON COLUMN /*schema.*/outbox_operation.dry_run IS 'Count only, change nothing.';

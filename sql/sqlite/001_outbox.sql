@@ -175,7 +175,7 @@ CREATE TABLE IF NOT EXISTS outbox_operation (
                      CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) & 65535)
                      || lower(substr(hex(randomblob(2)), 2) || '-' || substr('89ab', 1 + (random() & 3), 1)
                      || substr(hex(randomblob(2)), 2) || '-' || hex(randomblob(6)))) CONSTRAINT outbox_operation_pkey PRIMARY KEY,
-    -- replay, correct, retry_now, cancel, resolve, pause or resume; purge and instance only tell what somebody did.
+    -- replay, correct, retry_now, cancel, resolve, pause or resume; purge, instance and drill only tell what somebody did.
     op           TEXT    NOT NULL,
     -- Which messages, as a JSON object.
     filter       TEXT    NOT NULL,
@@ -197,7 +197,7 @@ CREATE TABLE IF NOT EXISTS outbox_operation (
     progress     TEXT,
     -- The relay that applies it. NULL: none yet.
     applier      TEXT,
-    CONSTRAINT outbox_operation_op_check CHECK (op IN ('replay', 'correct', 'retry_now', 'cancel', 'resolve', 'pause', 'resume', 'purge', 'instance')),
+    CONSTRAINT outbox_operation_op_check CHECK (op IN ('replay', 'correct', 'retry_now', 'cancel', 'resolve', 'pause', 'resume', 'purge', 'instance', 'drill')),
     CONSTRAINT outbox_operation_filter_check CHECK (CASE WHEN json_valid(filter) THEN json_type(filter) = 'object' ELSE 0 END),
     CONSTRAINT outbox_operation_dry_run_check CHECK (dry_run IN (0, 1)),
     CONSTRAINT outbox_operation_types_check CHECK (typeof(id) = 'text' AND typeof(affected) IN ('integer', 'null')),
