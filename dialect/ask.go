@@ -29,23 +29,10 @@ type Operation struct {
 // Ask inserts an operation, for a relay to apply, and returns its id, which it makes where there is none. An error of class
 // Duplicate says that there is an operation of that id.
 func (i *Inspector) Ask(ctx context.Context, op relay.Operation) (id string, err error) {
-	return i.AskCorrect(ctx, op, nil)
-}
-
-// AskCorrect inserts an operation with its corrections: new payloads by the ids of the messages.
-func (i *Inspector) AskCorrect(ctx context.Context, op relay.Operation, payloads map[string][]byte) (id string, err error) {
 	if op.ID == "" {
-		op.ID = newUUID()
+		op.ID = NewUUID()
 	}
-	err = i.Write(ctx, func(q sqlx.ExtContext) error {
-		for message, payload := range payloads {
-			args := append([]any{op.ID, message}, i.Operations.Body(payload)...)
-			if err := i.execOn(ctx, q, i.Operations.AddCorrection, args...); err != nil {
-				return err
-			}
-		}
-		return i.ask(ctx, q, i.Operations.Ask, op)
-	})
+	err = i.Write(ctx, func(q sqlx.ExtContext) error { return i.ask(ctx, q, i.Operations.Ask, op) })
 	return op.ID, wrongID(op.Order.Filter, i.Wrap("ask", err))
 }
 
@@ -57,8 +44,8 @@ func (i *Inspector) ask(ctx context.Context, q sqlx.ExtContext, statement string
 	return i.execOn(ctx, q, statement, op.ID, string(op.Op), filter, op.Actor, op.Note, op.DryRun)
 }
 
-// newUUID is a random UUID (RFC 9562, version 4).
-func newUUID() string {
+// NewUUID is a random UUID (RFC 9562, version 4).
+func NewUUID() string {
 	var id [16]byte
 	rand.Read(id[:]) // crypto/rand.Read never returns an error
 	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80
@@ -136,7 +123,7 @@ func (i *Inspector) Preview(ctx context.Context, op relay.Operation, memory Memo
 				p.count(op, c, memory)
 			}
 			if place = next; next == nil {
-				p.AddUnmatched(op, p.Affected)
+				p.AddUnmatched(len(op.Order.IDs), p.Affected)
 				return nil
 			}
 		}

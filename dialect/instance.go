@@ -55,7 +55,7 @@ func (i *Inspector) SetInstance(ctx context.Context, name, actor, note string) (
 		if err != nil {
 			return err
 		}
-		return i.execOn(ctx, q, i.Operations.Did, newUUID(), relay.OpInstance, string(filter), actor, note, 1)
+		return i.execOn(ctx, q, i.Operations.Did, NewUUID(), relay.OpInstance, string(filter), actor, note, 1)
 	})
 	return before, i.Wrap("set the instance", err)
 }

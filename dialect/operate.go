@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -166,9 +167,23 @@ func (s *stepping) walk(ctx context.Context, most int) (finished bool, wait time
 		return false, 0, err
 	}
 	if s.Place = next; next == nil {
-		s.AddUnmatched(s.op, s.affected)
+		err = s.addUnmatched(ctx)
 	}
-	return next == nil || s.op.Order.Reached(s.affected), 0, nil
+	return next == nil || s.op.Order.Reached(s.affected), 0, err
+}
+
+// addUnmatched counts, at the end, ids and corrections that are of no message which the filter matches.
+func (s *stepping) addUnmatched(ctx context.Context) error {
+	named := len(s.op.Order.IDs)
+	if s.op.Op == relay.OpCorrect {
+		var counts []struct{ N int }
+		if err := s.find(ctx, &counts, s.Operations.CountCorrections, s.op.ID); err != nil {
+			return err
+		}
+		named = counts[0].N
+	}
+	s.AddUnmatched(named, s.affected)
+	return nil
 }
 
 // change locks messages, lets judge decide, and does it, all of one verdict at once.
@@ -182,6 +197,9 @@ func (s *stepping) change(ctx context.Context, found []Listed) error {
 		return err
 	}
 	s.Add(relay.SkipLocked, len(found)-len(candidates))
+	if err := s.markChanged(ctx, candidates); err != nil {
+		return err
+	}
 	verdicts := map[relay.Verdict][]relay.Candidate{}
 	for _, c := range candidates {
 		v := s.judge(c)
@@ -199,6 +217,21 @@ func (s *stepping) change(ctx context.Context, found []Listed) error {
 		if err := s.apply(ctx, v, s.Operations.Keys(of)); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// markChanged compares, for a correction, the payloads of messages with those that it was made from.
+func (s *stepping) markChanged(ctx context.Context, candidates []relay.Candidate) error {
+	if s.op.Op != relay.OpCorrect || len(candidates) == 0 {
+		return nil
+	}
+	var changed []string
+	if err := s.find(ctx, &changed, s.Operations.Changed, s.op.ID, s.Operations.Keys(candidates)); err != nil {
+		return err
+	}
+	for i, c := range candidates {
+		candidates[i].Changed = slices.Contains(changed, c.ID)
 	}
 	return nil
 }

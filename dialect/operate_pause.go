@@ -102,7 +102,7 @@ func (s *stepping) resume(ctx context.Context, name string) error {
 	if order.Type == "" {
 		return nil
 	}
-	s.Frees = newUUID()
+	s.Frees = NewUUID()
 	return s.ask(ctx, s.q, s.Operations.AskSoon, relay.Operation{
 		ID: s.Frees, Op: relay.OpRetryNow, Actor: s.op.Actor, Note: "resumes " + name,
 		Order: relay.Order{Filter: relay.Filter{

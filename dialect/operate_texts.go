@@ -17,11 +17,16 @@ type OperationTexts struct {
 	Lock string
 	// Advance writes progress, affected, detail ('' for none), applier, and whether it is applied now. The same, and id.
 	Advance string
-	// Corrections walks the messages of an operation's corrections by their key. id, as the first of Walk.Args.
+	// Corrections walks the messages of an operation's corrections by their ids. id, as the first of Walk.Args.
 	Corrections func(operation string) Walk
+	// CountCorrections is n, how many they are, such of no message among them. id of the operation.
+	CountCorrections string
 	// Candidates selects what type candidate has, LockCandidates locks the rows, too, by key ascending, and passes over
 	// those that others hold. id of the operation, keys.
 	Candidates, LockCandidates string
+	// Changed selects the ids of messages that do not have the payload any more that their correction was made from. id of
+	// the operation, keys.
+	Changed string
 	// Keys is messages as the statements take them.
 	Keys func([]relay.Candidate) any
 
@@ -43,15 +48,18 @@ type OperationTexts struct {
 
 	// Ask inserts id, op, filter, actor, note and dry_run; AskSoon the same, to be applied a second later.
 	Ask, AskSoon string
-	// AddCorrection inserts the id of the operation, that of the message, and what Body makes of the new payload.
-	AddCorrection string
-	Body          func(payload []byte) []any
 	// Instance selects the value of outbox_control's instance; KeepInstance writes value if there is none, SetInstance in any
 	// case.
 	Instance, KeepInstance, SetInstance string
 	// Did inserts an operation that somebody did without a relay: id, op, filter, actor, note and affected.
 	Did string
-
+	// Payloads selects type Payload. keys.
+	Payloads string
+	// AddCorrections begins an INSERT, of which each row is AddCorrection: the id of the operation, that of the message, and
+	// what Body makes of the new payload and OldBody of the old one.
+	AddCorrections, AddCorrection string
+	Body                          func(payload []byte) []any
+	OldBody                       func(Payload) []any
 	// Get is type Operation, by id; List the same, the last one first. Whether only open ones, and how many at most.
 	Get, List string
 }

@@ -60,7 +60,7 @@ func tellTheApplication(t *testing.T, e engine) {
 	}
 	d.expectTold(t, 5*n)
 
-	d.operate(t, "replay", "--state", "failed", "--reason", "rejected", "--force")
+	d.operate(t, "replay", "--state", "failed", "--reason", "rejected", "--force", "--note", "a test")
 	d.waitCount(t, 5*patience, 0, notFinal)
 	d.expect(t, n, "SELECT count(*) FROM outbox WHERE replays = 1 AND reason = 'rejected'")
 	d.expectTold(t, 5*n+n)

@@ -26,8 +26,8 @@ type RouteRule struct {
 	Takes bool
 }
 
-// empty tells that a filter matches every message.
-func (f Filter) empty() bool {
+// Empty tells that a filter matches every message.
+func (f Filter) Empty() bool {
 	return len(f.IDs) == 0 && f.RoutingKey == "" && f.Type == "" && f.SchemaVersion == 0 && f.State == "" && f.Reason == "" &&
 		f.ErrorClass == "" && f.Key == "" && f.Since == nil && f.Until == nil
 }

@@ -19,6 +19,7 @@ type Candidate struct {
 	Resolved   bool          // failed, and needs nothing more
 	Went       bool          // something of this life went out, or may have
 	Late       bool          // it came to its state after the operation was asked for: it was sent since
+	Changed    bool          // of correct: the payload is not the one that the correction was made from
 	Unknown    bool          // unknown_since is set
 	UnknownFor time.Duration // since unknown_since
 }
@@ -30,6 +31,7 @@ type Skip string
 const (
 	SkipLate      Skip = "late"      // it came to its state after the operation was asked for
 	SkipResolved  Skip = "resolved"  // it needs nothing more; named by its id or a reason, it is replayed
+	SkipChanged   Skip = "changed"   // its payload is not the one that the correction was made from: somebody else corrected it
 	SkipUnknown   Skip = "unknown"   // an earlier send may have taken effect: look at the receiver, then force
 	SkipDue       Skip = "due"       // it is due already
 	SkipDelayed   Skip = "delayed"   // the application set its time; named by its id, it is due now
@@ -113,12 +115,15 @@ func (c Candidate) rejected() bool {
 	return c.Reason == TooLarge || c.Reason == Rejected && c.ErrorClass != "auth"
 }
 
-// judgeCorrect: where nothing went out, the payload changes and nothing else. Where the old one may have been seen, the
-// new one needs another key, and a new life.
+// judgeCorrect: what was made from another payload than the message has now would undo what somebody else mended. Where
+// nothing went out, the payload changes and nothing else. Where the old one may have been seen, the new one needs another
+// key, and a new life.
 func judgeCorrect(o Order, c Candidate) Verdict {
 	switch {
 	case !slices.Contains(OpCorrect.states(), c.State) || o.State != "" && c.State != o.State:
 		return skip(Skip(c.State))
+	case c.Changed:
+		return skip(SkipChanged)
 	case c.Unknown && !o.Force:
 		return skip(SkipUnknown)
 	case c.State == Pending && !c.Went && !c.Unknown:

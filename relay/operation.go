@@ -90,12 +90,13 @@ func (d *Detail) Add(why Skip, n int) {
 	}
 }
 
-// AddUnmatched counts, at the end, the ids that name no message which the filter matches.
-func (d *Detail) AddUnmatched(o Operation, affected int) {
+// AddUnmatched counts, at the end, which of so many named messages, by ids or corrections, there are none of that the filter
+// matches.
+func (d *Detail) AddUnmatched(named, affected int) {
 	for _, n := range d.Skipped {
 		affected += n
 	}
-	d.Add(SkipUnmatched, len(o.Order.IDs)-affected)
+	d.Add(SkipUnmatched, named-affected)
 }
 
 // Progress is the progress column: where an operation is. Whoever takes the next step goes on there.

@@ -113,7 +113,7 @@ func (o Order) checkMessages(op Op, note string) error {
 		return fmt.Errorf("no operation %q: replay, correct, retry_now, cancel, resolve, pause or resume", op)
 	case o.Destination != "" || o.Everything || o.For != 0 || o.Indefinitely || o.Ended:
 		return fmt.Errorf("destination, everything, for, indefinitely and ended are for pause and resume, not for %s", op)
-	case o.empty() && op != OpCorrect:
+	case o.Empty() && op != OpCorrect:
 		return errors.New("an empty filter would be all messages: name ids, a state, a type, a routing key or another field")
 	case len(o.IDs) > 0 && op == OpCorrect:
 		return errors.New("correct takes the ids of its messages from outbox_correction")
@@ -133,8 +133,21 @@ func (o Order) checkMessages(op Op, note string) error {
 		return errors.New("wire_key is new or same")
 	case (o.WireKey != "" || o.Force) && !sends:
 		return fmt.Errorf("wire_key and force are for replay and correct, not for %s", op)
-	case op == OpResolve && strings.TrimSpace(note) == "":
+	case strings.TrimSpace(note) == "":
+		return o.checkNote(op)
+	}
+	return nil
+}
+
+// checkNote refuses what a person has to justify and did not.
+func (o Order) checkNote(op Op) error {
+	switch {
+	case op == OpResolve:
 		return errors.New("resolve wants a note: it lets go on what waits behind the message, and somebody may ask why")
+	case op == OpCorrect:
+		return errors.New("correct wants a note: what an application wrote becomes something else, and somebody may ask why")
+	case o.Force:
+		return errors.New("force wants a note: the work may be done twice, and somebody may ask who looked at the receiver")
 	}
 	return nil
 }
@@ -149,7 +162,7 @@ func (o Order) checkSteering(op Op) error {
 	rest := o.Filter
 	rest.RoutingKey, rest.Type, rest.SchemaVersion = "", "", 0
 	switch {
-	case !rest.empty() || o.Limit != 0 || o.Rate != 0 || o.WireKey != "" || o.Force:
+	case !rest.Empty() || o.Limit != 0 || o.Rate != 0 || o.WireKey != "" || o.Force:
 		return fmt.Errorf("%s is about a destination, a routing_key, a type (with schema_version) or everything, not about single messages", op)
 	case o.Target().parts() != 1 || o.SchemaVersion < 0 || o.SchemaVersion > 0 && o.Type == "":
 		return fmt.Errorf("%s wants one of destination, routing_key, type (with schema_version) and everything", op)

@@ -58,7 +58,9 @@ func TestParseOrder(t *testing.T) {
 		{OpRetryNow, `{"type":"x","wire_key":"new"}`, "for replay and correct"},
 		{OpCorrect, `{"ids":["a"]}`, "outbox_correction"},
 		{OpCorrect, `{"state":"done"}`, `not for messages in state "done"`},
-		{OpResolve, `{"state":"failed"}`, "wants a note"},
+		{OpResolve, `{"state":"failed"}`, "resolve wants a note"},
+		{OpCorrect, `{}`, "correct wants a note"},
+		{OpReplay, `{` + anything + `,"force":true}`, "force wants a note"},
 		{OpPause, `{"destination":"crm"}`, "wants for"},
 		{OpPause, `{"destination":"crm","for":"30m","indefinitely":true}`, "wants for"},
 		{OpPause, `{"destination":"crm","for":"-1m"}`, "wants for"},
@@ -71,16 +73,17 @@ func TestParseOrder(t *testing.T) {
 		{OpResume, `{"everything":true,"for":"30m"}`, "for pause"},
 		{"explode", `{"type":"x"}`, `no operation "explode"`},
 	} {
-		_, err := ParseOrder(c.op, c.filter, "")
+		note := "mended"
+		if strings.Contains(c.want, "wants a note") {
+			note = " "
+		}
+		_, err := ParseOrder(c.op, c.filter, note)
 		switch {
 		case err == nil && c.want != "":
 			t.Errorf("%s %s is accepted, want: %s", c.op, c.filter, c.want)
 		case err != nil && (c.want == "" || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n")):
 			t.Errorf("%s %s: %v, want: %s", c.op, c.filter, err, c.want)
 		}
-	}
-	if _, err := ParseOrder(OpResolve, `{"state":"failed"}`, "paid by hand"); err != nil {
-		t.Errorf("resolve with a note: %v", err)
 	}
 	if _, err := ParseOrder(OpReplay, `{"ids":["`+strings.Repeat(`a","`, maxOrderIDs)+`b"]}`, ""); err != nil {
 		t.Errorf("the same id many times: %v", err)
@@ -95,7 +98,7 @@ func TestOrderText(t *testing.T) {
 		OpPause:  `{"type":"x","schema_version":3,"for":"30m0s"}`,
 		OpResume: `{"destination":"crm","ended":true}`,
 	} {
-		o, err := ParseOrder(op, filter, "")
+		o, err := ParseOrder(op, filter, "mended")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,6 +20,7 @@ type database interface {
 	operator
 	physician
 	instances
+	corrector
 	Write(context.Context, ...outbox.Message) (ids []string, err error)
 	Store(relayName string, lease time.Duration) (dialect.Store, error)
 	Close() error

@@ -20,7 +20,7 @@ import (
 // operator takes what people ask of the relays, and tells what came of it.
 type operator interface {
 	Preview(ctx context.Context, op relay.Operation, memory dialect.Memory) (dialect.Preview, error)
-	AskCorrect(ctx context.Context, op relay.Operation, payloads map[string][]byte) (id string, err error)
+	Ask(ctx context.Context, op relay.Operation) (id string, err error)
 	Operation(ctx context.Context, id string) (dialect.Operation, error)
 	Asked(ctx context.Context, open bool, limit int) ([]dialect.Operation, error)
 	Record(ctx context.Context, op relay.Operation, told dialect.Drill) (id string, err error)
@@ -31,10 +31,11 @@ type operator interface {
 // request is an operation as a command line asks for it.
 type request struct {
 	relay.Operation
-	payloads     map[string][]byte // of correct, by the ids of the messages
-	yes          bool              // ask no person
-	wait         bool              // until it is applied
+	correcting   *correcting // of correct
+	yes          bool        // ask no person
+	wait         bool        // until it is applied
 	requireMatch bool
+	expected     int // how many messages it may change; 0: nobody knows
 }
 
 // flags are those of all commands that ask for an operation.
@@ -149,12 +150,17 @@ func (p *program) ask(ctx context.Context, r request) error {
 		return err
 	}
 	defer db.Close()
-	goOn, err := p.preview(ctx, db, r, l.memory)
+	goOn, err := p.preview(ctx, db, &r, l.memory)
 	if err != nil || !goOn {
 		return err
 	}
 	r.Actor = actor()
-	id, err := db.AskCorrect(ctx, r.Operation, r.payloads)
+	if r.correcting != nil {
+		if err := p.writeCorrections(ctx, db, &r); err != nil {
+			return err
+		}
+	}
+	id, err := db.Ask(ctx, r.Operation)
 	if err != nil {
 		return filterError(err)
 	}
@@ -179,8 +185,12 @@ func (r request) check() error {
 		}
 	}
 	switch {
-	case r.Op == relay.OpResolve && strings.TrimSpace(r.Note) == "":
+	case strings.TrimSpace(r.Note) == "" && r.Op == relay.OpResolve:
 		return usagef("resolve wants --note: somebody will ask why it needs nothing more")
+	case strings.TrimSpace(r.Note) == "" && r.Op == relay.OpCorrect:
+		return usagef("correct wants --note: somebody will ask why the payload is another one than the application wrote")
+	case strings.TrimSpace(r.Note) == "" && r.Order.Force:
+		return usagef("--force wants --note: the work may be done twice, and somebody will ask who looked at the receiver")
 	case r.Op.Steers() && targets != 1:
 		return usagef("%s wants one of these: a destination, --routing-key, --type or --everything; see outboxd %s --help", r.Op, r.Op)
 	case r.Op.Steers() && r.Order.SchemaVersion != 0 && r.Order.Type == "":

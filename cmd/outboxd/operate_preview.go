@@ -9,23 +9,22 @@ import (
 )
 
 // preview tells what an operation would do, and asks a person whether it should.
-func (p *program) preview(ctx context.Context, db database, r request, memory dialect.Memory) (goOn bool, err error) {
+func (p *program) preview(ctx context.Context, db database, r *request, memory dialect.Memory) (goOn bool, err error) {
 	what := r.Order.Target().String()
 	if r.Op.Steers() {
-		if err := p.warnOfTarget(ctx, db, r); err != nil {
+		if err := p.warnOfTarget(ctx, db, *r); err != nil {
 			return false, err
 		}
 	} else {
-		op := r.Operation
-		for id := range r.payloads {
-			op.Order.IDs = append(op.Order.IDs, id)
-		}
-		found, err := db.Preview(ctx, op, memory)
+		found, err := p.count(ctx, db, *r, memory)
 		if err != nil {
 			return false, filterError(err)
 		}
 		if found.Affected == 0 {
-			return false, p.nothing(r, found)
+			return false, p.nothing(*r, found)
+		}
+		if r.expected = found.Affected; found.More {
+			r.expected = r.Order.Limit
 		}
 		what = messages(found.Affected, found.More) + skipped(found.Skipped) + doubtful(found.Doubtful)
 	}
@@ -34,6 +33,14 @@ func (p *program) preview(ctx context.Context, db database, r request, memory di
 		return true, nil
 	}
 	return true, p.confirm("go on?")
+}
+
+// count looks what an operation on messages would do.
+func (p *program) count(ctx context.Context, db database, r request, memory dialect.Memory) (dialect.Preview, error) {
+	if r.correcting != nil {
+		return p.lookAtPayloads(ctx, db, r)
+	}
+	return db.Preview(ctx, r.Operation, memory)
 }
 
 // memory is what the configuration says of the destination of a routing key: dialect.Memory.
@@ -54,11 +61,19 @@ func doubtful(n int) string {
 		"configuration says: add -c FILE, or look at the receiver", n)
 }
 
+// named is how many ids a command line names.
+func (r request) named() int {
+	if r.correcting != nil {
+		return len(r.correcting.ids)
+	}
+	return len(r.Order.IDs)
+}
+
 // nothing is the end of a command that finds nothing to change.
 func (p *program) nothing(r request, found dialect.Preview) error {
 	unmatched := found.Skipped[relay.SkipUnmatched]
 	switch {
-	case unmatched > 0 && unmatched == len(r.Order.IDs)+len(r.payloads):
+	case unmatched > 0 && unmatched == r.named():
 		return failf(exitNotFound, "no message has such an id and fits the filter: nothing was asked for")
 	case r.requireMatch:
 		return failf(exitNoMatch, "%s: no messages%s: nothing was asked for", r.title(), skipped(found.Skipped))

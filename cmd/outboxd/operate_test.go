@@ -109,7 +109,7 @@ routes: [{match: lost, to: a, ordered: false}, {match: "*", to: b, ordered: fals
 	if code != exitPartly || !strings.Contains(stderr, "applied: 1 message (left as they are: 1 unknown)\n") || !strings.Contains(stderr, "--force") {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
-	code, _, stderr = cli(t, s.env(), "replay", "--type", "order_paid", "--force", "--same-key", "--state", "failed", "--yes", "--wait")
+	code, _, stderr = cli(t, s.env(), "replay", "--type", "order_paid", "--force", "--note", "the receiver has none", "--same-key", "--state", "failed", "--yes", "--wait")
 	if code != exitOK || s.count("replays = 1 AND unknown_since IS NULL AND send_id IS NULL AND seq = 1") != 1 {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
@@ -122,36 +122,45 @@ func TestOperateMistakes(t *testing.T) {
 	id := s.text("SELECT id::text FROM outbox")
 	const nobody = "00000000-0000-7000-8000-0000000000ff"
 	for args, want := range map[string]string{
-		"replay":                                          "2 outboxd: an empty filter",
-		"replay --limit 5 --yes":                          "2 outboxd: an empty filter",
-		"replay --state pending --yes":                    `2 outboxd: replay is not for messages in state "pending"`,
-		"replay --state failed --new-key --same-key":      "2 outboxd: --same-key: one of --new-key and --same-key",
-		"replay --state failed --until never":             "2 outboxd: --until: write a time as",
-		"replay --state failed --schema-version two":      "2 outboxd: --schema-version: wants a whole number; see outboxd replay --help",
-		"replay --state failed --rate fast":               "2 outboxd: --rate: wants a number; see",
-		"resolve --state failed --yes":                    "2 outboxd: resolve wants --note: ",
-		"cancel " + id:                                    "2 cancel: 1 message\noutboxd: nobody is there to be asked: add --yes",
-		"cancel 7 --yes":                                  "2 outboxd: one of the ids is no UUID",
-		"cancel --force " + id:                            "2 outboxd: unknown flag: --force",
-		"cancel " + nobody + " --yes":                     "4 outboxd: no message has such an id",
-		"replay --state failed --yes --require-match":     "5 outboxd: replay: no messages: nothing was asked for",
-		"replay --state failed --yes":                     "0 replay: no messages: nothing was asked for",
-		"replay " + id + " --yes":                         "0 replay: no messages (left as they are: 1 pending): nothing was asked for",
-		"retry-now " + id + " --yes":                      "0 retry-now: no messages (left as they are: 1 due): nothing was asked for",
-		"correct " + id + " --yes":                        "2 outboxd: correct needs --payload-file",
-		"correct --payload-file x --yes":                  "2 outboxd: outboxd correct takes the id of one message",
-		"correct " + id + " --payload-file testdata/none": "2 outboxd: --payload-file: cannot read testdata/none",
-		"correct " + nobody + " --yes --payload-file -":   "4 outboxd: no message has such an id",
-		"pause --yes":                                     "2 outboxd: pause wants one of these: a destination, --routing-key",
-		"pause crm --yes":                                 "2 outboxd: pause wants --for, such as --for 30m, or --indefinitely; see outboxd pause --help",
-		"pause crm --for -1m --yes":                       "2 outboxd: pause wants --for",
-		"pause crm --for 10":                              "2 outboxd: --for: wants a duration with its unit, such as 500ms, 30s or 5m; see outboxd pause --help",
-		"pause crm erp --for 1m --yes":                    "2 outboxd: outboxd pause takes the name of one destination",
-		"pause crm --everything --for 1m --yes":           "2 outboxd: pause wants one of these",
-		"pause crm --for 1m --indefinitely --yes":         "2 outboxd: pause wants --for",
-		"resume --schema-version 2 --yes":                 "2 outboxd: resume wants one of these",
-		"resume crm --schema-version 2 --yes":             "2 outboxd: --schema-version goes with --type",
-		"operations --limit 0":                            "2 outboxd: --limit wants 1 to 1000",
+		"replay":                                                 "2 outboxd: an empty filter",
+		"replay --limit 5 --yes":                                 "2 outboxd: an empty filter",
+		"replay --state pending --yes":                           `2 outboxd: replay is not for messages in state "pending"`,
+		"replay --state failed --new-key --same-key":             "2 outboxd: --same-key: one of --new-key and --same-key",
+		"replay --state failed --until never":                    "2 outboxd: --until: write a time as",
+		"replay --state failed --schema-version two":             "2 outboxd: --schema-version: wants a whole number; see outboxd replay --help",
+		"replay --state failed --rate fast":                      "2 outboxd: --rate: wants a number; see",
+		"resolve --state failed --yes":                           "2 outboxd: resolve wants --note: ",
+		"cancel " + id:                                           "2 cancel: 1 message\noutboxd: nobody is there to be asked: add --yes",
+		"cancel 7 --yes":                                         "2 outboxd: one of the ids is no UUID",
+		"cancel --force " + id:                                   "2 outboxd: unknown flag: --force",
+		"cancel " + nobody + " --yes":                            "4 outboxd: no message has such an id",
+		"replay --state failed --yes --require-match":            "5 outboxd: replay: no messages: nothing was asked for",
+		"replay --state failed --yes":                            "0 replay: no messages: nothing was asked for",
+		"replay " + id + " --yes":                                "0 replay: no messages (left as they are: 1 pending): nothing was asked for",
+		"retry-now " + id + " --yes":                             "0 retry-now: no messages (left as they are: 1 due): nothing was asked for",
+		"replay " + id + " --force --yes":                        "2 outboxd: --force wants --note",
+		"correct " + id + " --yes":                               "2 outboxd: correct needs --payload-file for one message, or --jq for many",
+		"correct " + id + " --payload-file - --jq .":             "2 outboxd: correct needs --payload-file for one message, or --jq for many",
+		"correct --payload-file x --yes":                         "2 outboxd: outboxd correct takes the id of one message",
+		"correct " + id + " --payload-file testdata/none":        "2 outboxd: --payload-file: cannot read testdata/none",
+		"correct " + id + " --payload-file - --yes":              "2 outboxd: correct wants --note",
+		"correct " + nobody + " --yes --payload-file - --note n": "4 outboxd: no message has such an id",
+		"correct --jq . --note n --yes":                          "2 outboxd: an empty filter",
+		"correct --jq .| --state failed --note n --yes":          "2 outboxd: --jq: ",
+		"correct --jq nothing --state failed --note n":           "2 outboxd: --jq: function not defined: nothing/0",
+		"correct --jq . --state done --note n --yes":             `2 outboxd: correct is not for messages in state "done"`,
+		"correct --jq . --type order_paid --note n --yes":        "0 correct: no messages (left as they are: 1 unchanged): nothing was asked for",
+		"correct " + nobody + " --jq . --note n --yes":           "4 outboxd: no message has such an id",
+		"pause --yes":                                            "2 outboxd: pause wants one of these: a destination, --routing-key",
+		"pause crm --yes":                                        "2 outboxd: pause wants --for, such as --for 30m, or --indefinitely; see outboxd pause --help",
+		"pause crm --for -1m --yes":                              "2 outboxd: pause wants --for",
+		"pause crm --for 10":                                     "2 outboxd: --for: wants a duration with its unit, such as 500ms, 30s or 5m; see outboxd pause --help",
+		"pause crm erp --for 1m --yes":                           "2 outboxd: outboxd pause takes the name of one destination",
+		"pause crm --everything --for 1m --yes":                  "2 outboxd: pause wants one of these",
+		"pause crm --for 1m --indefinitely --yes":                "2 outboxd: pause wants --for",
+		"resume --schema-version 2 --yes":                        "2 outboxd: resume wants one of these",
+		"resume crm --schema-version 2 --yes":                    "2 outboxd: --schema-version goes with --type",
+		"operations --limit 0":                                   "2 outboxd: --limit wants 1 to 1000",
 	} {
 		code, stdout, stderr := cli(t, s.env(), strings.Fields(args)...)
 		if got := fmt.Sprint(code, " ", stderr); stdout != "" || !strings.Contains(got, want) || !strings.HasPrefix(got, want[:2]) {
@@ -172,7 +181,7 @@ func TestCorrect(t *testing.T) {
 	id := s.text("SELECT id::text FROM outbox")
 	stdout, _, _ := start(t, s.env(), "run")
 	eventually(t, "the relay is alive", func() bool { return s.relays() == 1 })
-	code, _, stderr := cliWith(t, `{"n":"ä"}`, s.env(), "correct", id, "--payload-file", "-", "--yes", "--wait")
+	code, _, stderr := cliWith(t, `{"n":"ä"}`, s.env(), "correct", id, "--payload-file", "-", "--note", "an umlaut", "--yes", "--wait")
 	if code != exitOK || !strings.Contains(stderr, "applied: 1 message\n") {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}
@@ -297,7 +306,7 @@ func TestOperateAsRoles(t *testing.T) {
 				t.Errorf("%s as %s: exit %d: %s", args, role, code, stderr)
 			}
 		}
-		if got, _, stderr := cliWith(t, "{}", env, "correct", id, "--payload-file", "-", "--yes"); got != code {
+		if got, _, stderr := cliWith(t, "{}", env, "correct", id, "--payload-file", "-", "--note", "empty", "--yes"); got != code {
 			t.Errorf("correct as %s: exit %d, want %d: %s", role, got, code, stderr)
 		}
 	}
@@ -311,7 +320,7 @@ func TestDocumentedOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	names := []string{
-		string(relay.SkipLate), string(relay.SkipResolved), string(relay.SkipUnknown), string(relay.SkipDue), string(relay.SkipDelayed),
+		string(relay.SkipLate), string(relay.SkipResolved), string(relay.SkipChanged), string(relay.SkipUnknown), string(relay.SkipDue), string(relay.SkipDelayed),
 		string(relay.SkipLocked), string(relay.SkipRefused), string(relay.SkipUnmatched), string(relay.SkipNotPaused),
 	}
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[relay.Order]()) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -20,13 +21,19 @@ const followEvery = 200 * time.Millisecond
 func (p *program) follow(ctx context.Context, db operator, r request, id string) error {
 	tick := time.NewTicker(followEvery)
 	defer tick.Stop()
+	shown := p.newProgress("applied so far", min(r.expected, cmp.Or(r.Order.Limit, r.expected)))
+	defer shown.end()
 	for {
 		op, err := db.Operation(ctx, id)
 		if err != nil {
 			return err
 		}
 		if op.AppliedAt != nil {
+			shown.end()
 			return p.outcome(r, op.Affected, op.Detail)
+		}
+		if op.Affected != nil {
+			shown.at(int(*op.Affected))
 		}
 		select {
 		case <-tick.C:
@@ -80,6 +87,7 @@ func leftOut(op relay.Op, detail relay.Detail) error {
 		mend string
 	}{
 		{relay.SkipUnknown, "may have taken effect already: look at the receiver, then ask again with --force"},
+		{relay.SkipChanged, "changed since their payloads were read: look at them, and correct again"},
 		{relay.SkipLocked, "locked by another session: ask again"},
 		{relay.SkipRefused, "refused by a constraint or a trigger of the database: look at its log"},
 		{relay.SkipUnmatched, "named by an id that no message has which " + command(op) + " is for"},

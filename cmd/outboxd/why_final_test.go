@@ -121,13 +121,13 @@ func finalCases() []explained {
 			name: "rejected", facts: facts{message: message(relay.Failed, failed(relay.Rejected), erred(1, "http_4xx", "422 unknown currency")), relays: alive("a"), plan: toBilling()},
 			why:      "at 2026-01-31T11:59:00Z, 1m ago, its destination answered that it will never take it: http_4xx (422 unknown currency)",
 			next:     "correct its payload, or replay it once its receiver takes it, under a new key: a receiver that keeps its answers gives the old one to the old key",
-			commands: []string{"outboxd correct m1 --payload-file FILE", "outboxd replay m1", `outboxd resolve m1 --note "why it needs nothing more"`},
+			commands: []string{"outboxd correct m1 --payload-file FILE --note \"what was wrong\"", "outboxd replay m1", `outboxd resolve m1 --note "why it needs nothing more"`},
 		},
 		{
 			name: "rejected, an earlier send may have taken effect", facts: facts{message: message(relay.Failed, failed(relay.Rejected), erred(2, "http_4xx", "422"), unknown(-time.Hour)), relays: alive("a"), plan: toBilling()},
 			why:      "at 2026-01-31T11:59:00Z, 1m ago, its destination answered that it will never take it: http_4xx (422); an earlier send, at 2026-01-31T11:00:00Z, 1h ago, may have taken effect",
 			next:     "look at its receiver for the key m1; if it did the work, resolve the message; if not, replay it, under a new key: a receiver that keeps its answers gives the old one to the old key; if an earlier send took effect, the work is done twice",
-			commands: []string{`outboxd resolve m1 --note "why it needs nothing more"`, "outboxd replay m1 --force"},
+			commands: []string{`outboxd resolve m1 --note "why it needs nothing more"`, `outboxd replay m1 --force --note "who looked at the receiver"`},
 		},
 		{
 			name: "rejected, for want of a permission", facts: facts{message: message(relay.Failed, failed(relay.Rejected), erred(3, "auth", "403 Forbidden")), relays: alive("a"), plan: toBilling()},
@@ -145,7 +145,7 @@ func finalCases() []explained {
 			name: "too large, under a key of its own", facts: facts{message: message(relay.Failed, failed(relay.TooLarge), erred(1, "too_large", "413"), func(m *dialect.Message) { m.SendID = new("k2") }), relays: alive("a")},
 			why:      "at 2026-01-31T11:59:00Z, 1m ago, it is too large for its destination: too_large (413)",
 			next:     "correct its payload, or replay it once its receiver takes it, under a new key: a receiver that keeps its answers gives the old one to the old key",
-			commands: []string{"outboxd correct m1 --payload-file FILE", "outboxd replay m1", `outboxd resolve m1 --note "why it needs nothing more"`},
+			commands: []string{"outboxd correct m1 --payload-file FILE --note \"what was wrong\"", "outboxd replay m1", `outboxd resolve m1 --note "why it needs nothing more"`},
 		},
 		{
 			name: "expired unsent", facts: facts{message: message(relay.Failed, failed(relay.Expired), erred(0, "expired", "past expires_at before it was sent"), resolved), relays: alive("a")},
@@ -181,19 +181,19 @@ func finalCases() []explained {
 			name: "unknown, past the window", facts: facts{message: message(relay.Failed, failed(relay.Unknowable), erred(1, "dedupe", "the destination no longer remembers its key"), unknown(-25*time.Hour)), relays: alive("a"), plan: toBilling()},
 			why:      "at 2026-01-31T11:59:00Z, 1m ago, it was not sent again: dedupe (the destination no longer remembers its key); nobody knows whether the send at 2026-01-30T11:00:00Z, 25h ago, took effect",
 			next:     "look at its receiver for the key m1; if it did the work, resolve the message; if not, replay it, under the key of before, which its receiver may have forgotten: it then does the work again",
-			commands: []string{`outboxd resolve m1 --note "why it needs nothing more"`, "outboxd replay m1 --force"},
+			commands: []string{`outboxd resolve m1 --note "why it needs nothing more"`, `outboxd replay m1 --force --note "who looked at the receiver"`},
 		},
 		{
 			name: "unknown, and nothing is remembered", facts: facts{message: message(relay.Failed, failed(relay.Unknowable), erred(1, "timeout", "no answer"), unknown(-time.Minute)), relays: alive("a"), plan: never},
 			why:      "at 2026-01-31T11:59:00Z, 1m ago, it was not sent again: timeout (no answer); nobody knows whether the send at 2026-01-31T11:59:00Z, 1m ago, took effect",
 			next:     "look at its receiver for the key m1; if it did the work, resolve the message; if not, replay it, under the key of before, m1, which its receiver does not remember: it does the work again if it did it before",
-			commands: []string{`outboxd resolve m1 --note "why it needs nothing more"`, "outboxd replay m1 --force"},
+			commands: []string{`outboxd resolve m1 --note "why it needs nothing more"`, `outboxd replay m1 --force --note "who looked at the receiver"`},
 		},
 		{
 			name: "unknown, and failures are remembered", facts: facts{message: message(relay.Failed, failed(relay.Unknowable), erred(1, "http_5xx", "500"), unknown(-time.Minute)), relays: alive("a"), plan: remembers},
 			why:      "at 2026-01-31T11:59:00Z, 1m ago, it was not sent again: http_5xx (500); nobody knows whether the send at 2026-01-31T11:59:00Z, 1m ago, took effect",
 			next:     "look at its receiver for the key m1; if it did the work, resolve the message; if not, replay it, under a new key: its receiver gives failures again to the old one; if an earlier send took effect, the work is done twice",
-			commands: []string{`outboxd resolve m1 --note "why it needs nothing more"`, "outboxd replay m1 --new-key --force"},
+			commands: []string{`outboxd resolve m1 --note "why it needs nothing more"`, `outboxd replay m1 --new-key --force --note "who looked at the receiver"`},
 		},
 		{
 			name: "rejected, and its destination said why", facts: facts{
@@ -202,7 +202,7 @@ func finalCases() []explained {
 			},
 			why:      `at 2026-01-31T11:59:00Z, 1m ago, its destination answered that it will never take it: http_4xx (HTTP 422 Unprocessable Entity); it said: unknown currency CHF\x1b[2J`,
 			next:     "correct its payload, or replay it once its receiver takes it, under a new key: a receiver that keeps its answers gives the old one to the old key",
-			commands: []string{"outboxd correct m1 --payload-file FILE", "outboxd replay m1", `outboxd resolve m1 --note "why it needs nothing more"`},
+			commands: []string{"outboxd correct m1 --payload-file FILE --note \"what was wrong\"", "outboxd replay m1", `outboxd resolve m1 --note "why it needs nothing more"`},
 		},
 		{
 			name: "expired after it was turned down", facts: facts{
@@ -219,7 +219,7 @@ func finalCases() []explained {
 			},
 			why:      "at 2026-01-31T11:59:00Z, 1m ago, its destination answered not_found (HTTP 404 Not Found; it leads to /x), which outcomes of the configuration call fail",
 			next:     "correct its payload, or replay it once its receiver takes it, under a new key: a receiver that keeps its answers gives the old one to the old key",
-			commands: []string{"outboxd correct m1 --payload-file FILE", "outboxd replay m1", `outboxd resolve m1 --note "why it needs nothing more"`},
+			commands: []string{"outboxd correct m1 --payload-file FILE --note \"what was wrong\"", "outboxd replay m1", `outboxd resolve m1 --note "why it needs nothing more"`},
 		},
 		{
 			name: "rejected by the limit of outcomes of the configuration", facts: facts{
@@ -227,7 +227,7 @@ func finalCases() []explained {
 			},
 			why:      "at 2026-01-31T11:59:00Z, 1m ago, 2 attempts had failed, and outcomes of the configuration allow no more; the last: http_4xx (HTTP 418 I'm a teapot), which outcomes of the configuration call retry",
 			next:     "correct its payload, or replay it once its receiver takes it, under a new key: a receiver that keeps its answers gives the old one to the old key",
-			commands: []string{"outboxd correct m1 --payload-file FILE", "outboxd replay m1", `outboxd resolve m1 --note "why it needs nothing more"`},
+			commands: []string{"outboxd correct m1 --payload-file FILE --note \"what was wrong\"", "outboxd replay m1", `outboxd resolve m1 --note "why it needs nothing more"`},
 		},
 		{
 			name: "unknown by outcomes of the configuration, with an aggregateid", facts: facts{
@@ -236,7 +236,7 @@ func finalCases() []explained {
 			},
 			why:      "at 2026-01-31T11:59:00Z, 1m ago, it was not sent again: other (exit code 7: no luck), which outcomes of the configuration call unknown; nobody knows whether the send at 2026-01-31T11:00:00Z, 1h ago, took effect",
 			next:     "look at its receiver for the key m1, or for the aggregateid 4711; if it did the work, resolve the message; if not, replay it, under the key of before, m1, which its receiver does not remember: it does the work again if it did it before",
-			commands: []string{`outboxd resolve m1 --note "why it needs nothing more"`, "outboxd replay m1 --force"},
+			commands: []string{`outboxd resolve m1 --note "why it needs nothing more"`, `outboxd replay m1 --force --note "who looked at the receiver"`},
 		},
 		{
 			name: "exhausted, and its key is forgotten", facts: facts{
@@ -277,7 +277,7 @@ func finalCases() []explained {
 			name: "a text that would move the cursor", facts: facts{message: message(relay.Failed, failed(relay.Rejected), erred(1, "http_4xx", "\x1b[2Jx\u009b1A\u202eeng\x00")), relays: alive("a"), plan: toBilling()},
 			why:      `at 2026-01-31T11:59:00Z, 1m ago, its destination answered that it will never take it: http_4xx (\x1b[2Jx\u009b1A\u202eeng\x00)`,
 			next:     "correct its payload, or replay it once its receiver takes it, under a new key: a receiver that keeps its answers gives the old one to the old key",
-			commands: []string{"outboxd correct m1 --payload-file FILE", "outboxd replay m1", `outboxd resolve m1 --note "why it needs nothing more"`},
+			commands: []string{"outboxd correct m1 --payload-file FILE --note \"what was wrong\"", "outboxd replay m1", `outboxd resolve m1 --note "why it needs nothing more"`},
 		},
 	}
 }

@@ -21,7 +21,7 @@ func (f facts) mend() (next string, commands []string) {
 		commands = []string{resolve, replay}
 	case f.judge(relay.Order{}).NewKey:
 		next = "correct its payload, or replay it once its receiver takes it, " + key
-		commands = []string{"outboxd correct " + id + " --payload-file FILE", replay, resolve}
+		commands = []string{"outboxd correct " + id + " --payload-file FILE --note \"what was wrong\"", replay, resolve}
 	case reason == relay.Rejected:
 		next, commands = "replay it once the permission is there, "+key, []string{replay, resolve}
 	default:
@@ -48,7 +48,7 @@ func (f facts) replay() (command, key string) {
 	v := f.judge(order)
 	if v.Why == relay.SkipUnknown {
 		order.Force = true
-		command += " --force"
+		command += ` --force --note "who looked at the receiver"`
 		v = f.judge(order)
 	}
 	switch {

@@ -18,7 +18,7 @@ func operationTexts() dialect.OperationTexts {
 	return dialect.OperationTexts{
 		Open: textOpen, Lock: textLock, Advance: textAdvance,
 		Corrections: func(operation string) dialect.Walk {
-			return dialect.Walk{Query: walkCorrections, Args: []any{operation}, Start: []string{lowestSeq}, Order: "seq"}
+			return dialect.Walk{Query: walkCorrections, Args: []any{operation}, Start: []string{""}, Order: "id"}
 		},
 		Candidates: textCandidates, LockCandidates: textCandidates + ` FOR UPDATE SKIP LOCKED`,
 		Keys: func(messages []relay.Candidate) any {
@@ -28,12 +28,15 @@ func operationTexts() dialect.OperationTexts {
 			}
 			return seqs
 		},
-		KeepPayload: textKeepPayload, Correct: textCorrect, Revive: textRevive,
+		Changed: textChanged, KeepPayload: textKeepPayload, Correct: textCorrect, Revive: textRevive,
 		Hasten: textHasten, Withdraw: textWithdraw, Resolve: textResolve, Tell: textTell,
 		Pauses: textPauses, Paused: textPaused, Pause: textPause, Resume: textResume,
 		Instance: textInstance, KeepInstance: textKeepInstance, SetInstance: textSetInstance, Did: textDid,
 		Ask: textAsk, AskSoon: textAskSoon, Get: textGetOperation, List: textListOperations,
-		AddCorrection: textAddCorrection, Body: func(payload []byte) []any { return []any{payload} },
+		CountCorrections: textCountCorrections, Payloads: textPayloads,
+		AddCorrections: textAddCorrections, AddCorrection: `(?, ?, ?, ?)`,
+		Body:    func(payload []byte) []any { return []any{payload} },
+		OldBody: func(old dialect.Payload) []any { return []any{old.Content()} },
 	}
 }
 
@@ -52,9 +55,9 @@ const textAdvance = `
 UPDATE /*schema.*/outbox_operation SET progress = ?, affected = ?, detail = NULLIF(?, ''), applier = ?, applied_at = IF(?, UTC_TIMESTAMP(6), NULL)
 WHERE id = ?`
 
-const walkCorrections = walked + seqPlace + `/*schema.*/outbox_correction c
+const walkCorrections = walked + `JSON_ARRAY(c.id) AS place FROM /*schema.*/outbox_correction c FORCE INDEX (PRIMARY)
 STRAIGHT_JOIN /*schema.*/outbox o FORCE INDEX (outbox_id_key) ON o.id = c.id
-WHERE c.operation_id = CONVERT(? USING ascii) COLLATE ascii_bin AND o.seq > CAST(? AS SIGNED) ORDER BY o.seq LIMIT ?`
+WHERE c.operation_id = CONVERT(? USING ascii) COLLATE ascii_bin AND c.id > CONVERT(? USING ascii) COLLATE ascii_bin ORDER BY c.id LIMIT ?`
 
 const textCandidates = `
 SELECT id, seq, routing_key, type, state, COALESCE(reason, '') AS reason, COALESCE(error_class, '') AS error_class, lease_id,
@@ -66,6 +69,11 @@ SELECT id, seq, routing_key, type, state, COALESCE(reason, '') AS reason, COALES
     TIMESTAMP'9999-12-31 00:00:00') AS late,
   TIMESTAMPDIFF(MICROSECOND, NULLIF(unknown_since, TIMESTAMP'1000-01-01 00:00:00'), UTC_TIMESTAMP(6)) AS unknown_for
 FROM /*schema.*/outbox o FORCE INDEX (PRIMARY) WHERE seq IN (?) ORDER BY seq`
+
+const textChanged = `
+SELECT o.id FROM /*schema.*/outbox o FORCE INDEX (PRIMARY)
+STRAIGHT_JOIN /*schema.*/outbox_correction c FORCE INDEX (PRIMARY) ON c.operation_id = ? AND c.id = o.id
+WHERE o.seq IN (?) AND c.old_payload <> COALESCE(o.payload, '')`
 
 // What writes begins with messages that are locked already, by their key: it waits for nobody.
 const textKeepPayload = corrected + `SET c.old_payload = o.payload WHERE o.seq IN (?)`
@@ -133,7 +141,11 @@ const textDid = `
 INSERT INTO /*schema.*/outbox_operation (id, op, filter, actor, note, applied_at, affected)
 VALUES (?, ?, ?, ?, NULLIF(?, ''), UTC_TIMESTAMP(6), ?)`
 
-const textAddCorrection = `INSERT INTO /*schema.*/outbox_correction (operation_id, id, payload) VALUES (?, ?, ?)`
+const textPayloads = `SELECT id, seq, NULL AS text, payload AS bytes FROM /*schema.*/outbox FORCE INDEX (PRIMARY) WHERE seq IN (?) ORDER BY seq`
+
+const textCountCorrections = `SELECT count(*) AS n FROM /*schema.*/outbox_correction WHERE operation_id = ?`
+
+const textAddCorrections = `INSERT INTO /*schema.*/outbox_correction (operation_id, id, payload, old_payload) VALUES `
 
 const (
 	operationColumns = `SELECT id, op, filter, actor, note, dry_run, requested_at, applied_at, affected, detail, progress, applier

@@ -24,12 +24,19 @@ func operationTexts() dialect.OperationTexts {
 			}
 			return ids
 		},
-		KeepPayload: textKeepPayload, Correct: textCorrect, Revive: textRevive,
+		Changed: textChanged, KeepPayload: textKeepPayload, Correct: textCorrect, Revive: textRevive,
 		Hasten: textHasten, Withdraw: textWithdraw, Resolve: textResolve, Tell: textTell,
 		Pauses: textPauses, Paused: textPaused, Pause: textPause, Resume: textResume,
 		Instance: textInstance, KeepInstance: textKeepInstance, SetInstance: textSetInstance, Did: textDid,
 		Ask: textAsk, AskSoon: textAskSoon, Get: textGetOperation, List: textListOperations,
-		AddCorrection: textAddCorrection,
+		CountCorrections: textCountCorrections, Payloads: textPayloads,
+		AddCorrections: textAddCorrections, AddCorrection: textAddCorrection,
+		OldBody: func(old dialect.Payload) []any {
+			if old.Bytes != nil {
+				return []any{nil, old.Bytes}
+			}
+			return []any{string(old.Text), nil}
+		},
 		Body: func(payload []byte) []any {
 			if text := string(payload); utf8.ValidString(text) && !strings.Contains(text, "\x00") {
 				return []any{text, nil}
@@ -55,8 +62,11 @@ UPDATE /*schema.*/outbox_operation SET progress = ?::text, affected = ?::bigint,
   applied_at = CASE WHEN ?::boolean THEN clock_timestamp() END
 WHERE id = ?::uuid`
 
-const walkCorrections = walked + `json_build_array(id::text)::text AS place FROM /*schema.*/outbox
-WHERE id = ANY (ARRAY(SELECT id FROM /*schema.*/outbox_correction WHERE operation_id = ?::uuid)) AND id > ?::uuid ORDER BY id LIMIT ?::int`
+// OFFSET keeps the two apart: each correction finds its message by the id, and a join of whole tables is none of the plans.
+const walkCorrections = walked + `json_build_array(id::text)::text AS place
+FROM (SELECT id AS corrected FROM /*schema.*/outbox_correction WHERE operation_id = ?::uuid AND id > ?::uuid) c
+CROSS JOIN LATERAL (SELECT * FROM /*schema.*/outbox WHERE id = corrected OFFSET 0) o
+ORDER BY corrected LIMIT ?::int`
 
 const textCandidates = `
 SELECT id, seq, routing_key, type, state, coalesce(reason, '') AS reason, coalesce(error_class, '') AS error_class, lease_id,
@@ -66,6 +76,11 @@ SELECT id, seq, routing_key, type, state, coalesce(reason, '') AS reason, coales
     > (SELECT requested_at FROM /*schema.*/outbox_operation p WHERE p.id = ?::uuid), false) AS late,
   (extract(epoch FROM clock_timestamp() - unknown_since) * 1000000)::bigint AS unknown_for
 FROM /*schema.*/outbox o WHERE id = ANY (?::uuid[]) ORDER BY id`
+
+const textChanged = `
+SELECT o.id FROM /*schema.*/outbox_correction c JOIN /*schema.*/outbox o ON o.id = c.id
+WHERE c.operation_id = ?::uuid AND c.id = ANY (?::uuid[]) AND (c.old_payload IS NOT NULL OR c.old_payload_bytes IS NOT NULL)
+  AND (coalesce(c.old_payload, ''), coalesce(c.old_payload_bytes, '')) <> (coalesce(o.payload, ''), coalesce(o.payload_bytes, ''))`
 
 const textKeepPayload = `
 UPDATE /*schema.*/outbox_correction c SET old_payload = o.payload, old_payload_bytes = o.payload_bytes
@@ -133,8 +148,15 @@ const textDid = `
 INSERT INTO /*schema.*/outbox_operation (id, op, filter, actor, note, applied_at, affected)
 VALUES (?::uuid, ?::text, ?::text, ?::text, nullif(?::text, ''), clock_timestamp(), ?::bigint)`
 
-const textAddCorrection = `
-INSERT INTO /*schema.*/outbox_correction (operation_id, id, payload, payload_bytes) VALUES (?::uuid, ?::uuid, ?::text, ?::bytea)`
+const textPayloads = `SELECT id, seq, payload AS text, payload_bytes AS bytes FROM /*schema.*/outbox WHERE id = ANY (?::uuid[]) ORDER BY id`
+
+const textCountCorrections = `SELECT count(*) AS n FROM /*schema.*/outbox_correction WHERE operation_id = ?::uuid`
+
+const (
+	textAddCorrections = `
+INSERT INTO /*schema.*/outbox_correction (operation_id, id, payload, payload_bytes, old_payload, old_payload_bytes) VALUES `
+	textAddCorrection = `(?::uuid, ?::uuid, ?::text, ?::bytea, ?::text, ?::bytea)`
+)
 
 const (
 	operationColumns = `SELECT id, op, filter, actor, note, dry_run, requested_at, applied_at, affected, detail, progress, applier

@@ -10,7 +10,7 @@ func operationTexts() dialect.OperationTexts {
 	return dialect.OperationTexts{
 		Open: textOpen, Lock: textLock, Advance: textAdvance,
 		Corrections: func(operation string) dialect.Walk {
-			return dialect.Walk{Query: walkCorrections, Args: []any{operation}, Start: []string{lowestSeq}}
+			return dialect.Walk{Query: walkCorrections, Args: []any{operation}, Start: []string{""}}
 		},
 		Candidates: textCandidates, LockCandidates: textCandidates,
 		Keys: func(messages []relay.Candidate) any {
@@ -20,12 +20,20 @@ func operationTexts() dialect.OperationTexts {
 			}
 			return seqs
 		},
-		KeepPayload: textKeepPayload, Correct: textCorrect, Revive: textRevive,
+		Changed: textChanged, KeepPayload: textKeepPayload, Correct: textCorrect, Revive: textRevive,
 		Hasten: textHasten, Withdraw: textWithdraw, Resolve: textResolve, Tell: textTell,
 		Pauses: textPauses, Paused: textPaused, Pause: textPause, Resume: textResume,
 		Instance: textInstance, KeepInstance: textKeepInstance, SetInstance: textSetInstance, Did: textDid,
 		Ask: textAsk, AskSoon: textAskSoon, Get: textGetOperation, List: textListOperations,
-		AddCorrection: textAddCorrection, Body: func(payload []byte) []any { return []any{payload} },
+		CountCorrections: textCountCorrections, Payloads: textPayloads,
+		AddCorrections: textAddCorrections, AddCorrection: `(?, ?, ?, ?)`,
+		Body: func(payload []byte) []any { return []any{payload} },
+		OldBody: func(old dialect.Payload) []any {
+			if old.Text != nil {
+				return []any{string(old.Text)}
+			}
+			return []any{old.Content()}
+		},
 	}
 }
 
@@ -43,9 +51,9 @@ UPDATE outbox_operation SET progress = ?, affected = ?, detail = nullif(?, ''), 
 WHERE id = ?`
 
 // CROSS JOIN keeps the order of its tables: each correction finds its message by the id.
-const walkCorrections = walked + `json_array(CAST(seq AS TEXT)) AS place
-FROM (SELECT o.* FROM outbox_correction c CROSS JOIN outbox o ON o.id = c.id WHERE c.operation_id = ?)
-WHERE seq > CAST(? AS INTEGER) ORDER BY seq LIMIT ?`
+const walkCorrections = walked + `json_array(corrected) AS place
+FROM (SELECT id AS corrected FROM outbox_correction WHERE operation_id = ? AND id > ?) CROSS JOIN outbox ON id = corrected
+ORDER BY corrected LIMIT ?`
 
 const textCandidates = `
 SELECT id, seq, routing_key, type, state, coalesce(reason, '') AS reason, coalesce(error_class, '') AS error_class, lease_id,
@@ -55,6 +63,10 @@ SELECT id, seq, routing_key, type, state, coalesce(reason, '') AS reason, coales
     > (SELECT requested_at FROM outbox_operation p WHERE p.id = ?), 0) AS late,
   ` + sqlNow + ` - unknown_since AS unknown_for
 FROM outbox o WHERE seq IN (?) ORDER BY seq`
+
+const textChanged = `
+SELECT o.id FROM outbox o JOIN outbox_correction c ON c.operation_id = ? AND c.id = o.id
+WHERE o.seq IN (?) AND CAST(c.old_payload AS BLOB) <> CAST(coalesce(o.payload, '') AS BLOB)`
 
 const textKeepPayload = `
 UPDATE outbox_correction SET old_payload = (SELECT payload FROM outbox o WHERE o.id = outbox_correction.id)
@@ -117,7 +129,13 @@ ON CONFLICT (kind, name, owner) DO UPDATE SET value = excluded.value, updated_at
 const textDid = `
 INSERT INTO outbox_operation (id, op, filter, actor, note, applied_at, affected) VALUES (?, ?, ?, ?, nullif(?, ''), ` + sqlNow + `, ?)`
 
-const textAddCorrection = `INSERT INTO outbox_correction (operation_id, id, payload) VALUES (?, ?, ?)`
+const textPayloads = `
+SELECT id, seq, CASE typeof(payload) WHEN 'text' THEN payload END AS text, CASE typeof(payload) WHEN 'blob' THEN payload END AS bytes
+FROM outbox WHERE seq IN (?) ORDER BY seq`
+
+const textCountCorrections = `SELECT count(*) AS n FROM outbox_correction WHERE operation_id = ?`
+
+const textAddCorrections = `INSERT INTO outbox_correction (operation_id, id, payload, old_payload) VALUES `
 
 const (
 	operationColumns = `SELECT id, op, filter, actor, note, dry_run, requested_at, applied_at, affected, detail, progress, applier

@@ -29,8 +29,8 @@ type Preparer interface {
 	DropLease(lease relay.LeaseID)
 	// Order inserts an operation, as an operator would, and returns its id.
 	Order(o Ordered) (id string)
-	// Correct inserts a row of outbox_correction.
-	Correct(operation, message string, payload []byte)
+	// Correct inserts a row of outbox_correction, with the payload that it was made from, or without: nil.
+	Correct(operation, message string, payload, old []byte)
 }
 
 // Looker reads what is in the tables, beside the Store.

@@ -13,6 +13,9 @@ func correctCases() []storeCase {
 		{"of a failed message is a new life under a new key", correctFailed},
 		{"where the old payload may have taken effect, by force only", correctUnknown},
 		{"narrowed by a filter", correctNarrowed},
+		{"of another payload than the one it was made from is left out", correctChanged},
+		{"of an empty payload, or of none that there is", correctEmpty},
+		{"of many messages goes on page by page", correctPages},
 		{"of what is in flight or done is left out", correctSkips},
 	}
 }
@@ -24,7 +27,7 @@ func (s *suite) correct(filter string, of ...string) relay.Operation {
 	s.Helper()
 	o := s.order(relay.OpCorrect, filter)
 	for _, id := range of {
-		s.Correct(o.ID, id, []byte(corrected))
+		s.Correct(o.ID, id, []byte(corrected), nil)
 	}
 	return o
 }
@@ -107,6 +110,54 @@ func correctNarrowed(s *suite) {
 	s.apply(o, 1, skipping("failed", 1))
 	s.payloads(o, pending, corrected, "old")
 	s.payloads(o, failed, "old", "")
+}
+
+// Two people mend the same messages from what they read. Who comes second does not undo the work of the first.
+func correctChanged(s *suite) {
+	ids := s.Insert(repeat(3, Seed{Type: orders, Payload: []byte("old")})...)
+	first, second := s.order(relay.OpCorrect, `{}`), s.order(relay.OpCorrect, `{}`)
+	s.Correct(first.ID, ids[0], []byte(corrected), []byte("old"))
+	for _, id := range ids {
+		s.Correct(second.ID, id, []byte("second"), []byte("old"))
+	}
+	s.apply(first, 1, nil)
+	before := s.row(ids[0])
+	s.apply(second, 2, skipping(relay.SkipChanged, 1))
+	s.unchanged(before)
+	s.payloads(first, ids[0], corrected, "old")
+	s.payloads(second, ids[2], "second", "old")
+	s.payloads(second, ids[0], corrected, "old")
+
+	forced := s.order(relay.OpCorrect, `{"force":true}`)
+	s.Correct(forced.ID, ids[0], []byte("forced"), []byte("old "))
+	s.apply(forced, 0, skipping(relay.SkipChanged, 1))
+}
+
+func correctEmpty(s *suite) {
+	ids := s.Insert(Seed{Type: orders}, Seed{Type: orders, Payload: []byte("a")}, Seed{Type: orders, Payload: []byte("\x00\xff")})
+	o := s.order(relay.OpCorrect, `{}`)
+	for _, id := range ids {
+		s.Correct(o.ID, id, []byte(corrected), []byte{})
+	}
+	s.Correct(o.ID, "00000000-0000-7000-8000-0000000000ff", []byte(corrected), nil)
+	s.apply(o, 1, map[relay.Skip]int{relay.SkipChanged: 2, relay.SkipUnmatched: 1})
+	if got := string(s.Payload(ids[0])); got != corrected {
+		s.Errorf("the payload is %q", got)
+	}
+}
+
+func correctPages(s *suite) {
+	ids := s.Insert(repeat(10, Seed{Type: orders, Payload: []byte("old")})...)
+	o := s.correct(`{}`, ids...)
+	for steps := 0; !s.step(s.a, o, 3).Finished; steps++ {
+		if steps > 10 {
+			s.Fatal("the operation does not end")
+		}
+	}
+	s.applied(o.ID, len(ids), nil)
+	for _, id := range ids {
+		s.payloads(o, id, corrected, "old")
+	}
 }
 
 func correctSkips(s *suite) {

@@ -1,6 +1,7 @@
 package relaytest
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"slices"
@@ -83,7 +84,7 @@ func (t *Table) operate(o *operation, judge func(relay.Candidate) relay.Verdict,
 			o.Add(relay.SkipLocked, 1)
 			continue
 		}
-		v := judge(t.candidate(m, o.requested, now))
+		v := judge(t.candidate(m, o, now))
 		if !o.DryRun && refuses(v.Emit) {
 			v = relay.Verdict{Why: relay.SkipRefused}
 		}
@@ -100,7 +101,7 @@ func (t *Table) operate(o *operation, judge func(relay.Candidate) relay.Verdict,
 		o.Place = []string{strconv.FormatInt(page[len(page)-1].Seq, 10)}
 	}
 	if !more {
-		o.AddUnmatched(o.Operation, o.affected)
+		o.AddUnmatched(t.named(o), o.affected)
 	}
 	return !more || o.Order.Reached(o.affected), 0
 }
@@ -123,6 +124,19 @@ func (t *Table) search(o *operation, limit int) (page []*message, more bool) {
 		return page[:limit], true
 	}
 	return page, false
+}
+
+// named is how many messages an operation names, by its ids or by corrections.
+func (t *Table) named(o *operation) (n int) {
+	if o.Op != relay.OpCorrect {
+		return len(o.Order.IDs)
+	}
+	for key := range t.corrections {
+		if key.operation == o.ID {
+			n++
+		}
+	}
+	return n
 }
 
 func (m *message) matches(f relay.Filter) bool {
@@ -162,12 +176,15 @@ func (t *Table) cameTo(m *message) time.Time {
 	return last
 }
 
-func (t *Table) candidate(m *message, requested, now time.Time) relay.Candidate {
+func (t *Table) candidate(m *message, o *operation, now time.Time) relay.Candidate {
 	c := relay.Candidate{
 		ID: m.ID, Seq: m.Seq, RoutingKey: m.RoutingKey, Type: m.seed.Type, State: m.State, Reason: m.Reason, ErrorClass: m.ErrorClass, Lease: m.LeaseID,
 		Due: m.State == relay.Pending && !m.DueAt.After(now), Resolved: !m.ResolvedAt.IsZero(),
-		Late: t.cameTo(m).After(requested), Unknown: !m.UnknownSince.IsZero(),
+		Late: t.cameTo(m).After(o.requested), Unknown: !m.UnknownSince.IsZero(),
 		Went: m.Attempts > 0 || slices.ContainsFunc(t.attempts[m.ID], func(a Attempt) bool { return a.Life == m.Replays }),
+	}
+	if made := t.corrections[correctionKey{o.ID, m.ID}]; made != nil && made.old != nil {
+		c.Changed = !bytes.Equal(made.old, m.seed.Payload)
 	}
 	if c.Unknown {
 		c.UnknownFor = now.Sub(m.UnknownSince)

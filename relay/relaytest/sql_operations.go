@@ -46,10 +46,11 @@ func (s SQLOperations) Order(o Ordered) string {
 	return o.ID
 }
 
-// Correct implements Preparer. The payload is a text.
-func (s SQLOperations) Correct(operation, message string, payload []byte) {
+// Correct implements Preparer. The payloads are texts.
+func (s SQLOperations) Correct(operation, message string, payload, old []byte) {
 	s.T.Helper()
-	s.exec("INSERT INTO outbox_correction (operation_id, id, payload) VALUES (?, ?, ?)", operation, message, string(payload))
+	s.exec("INSERT INTO outbox_correction (operation_id, id, payload, old_payload) VALUES (?, ?, ?, ?)",
+		operation, message, string(payload), sql.NullString{String: string(old), Valid: old != nil})
 }
 
 // Operation implements Looker.

@@ -43,10 +43,10 @@ func (t *Table) Order(o Ordered) (id string) {
 }
 
 // Correct inserts a row of outbox_correction.
-func (t *Table) Correct(operation, message string, payload []byte) {
+func (t *Table) Correct(operation, message string, payload, old []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.corrections[correctionKey{operation, message}] = &correction{payload: slices.Clone(payload)}
+	t.corrections[correctionKey{operation, message}] = &correction{payload: slices.Clone(payload), old: slices.Clone(old)}
 }
 
 // Operation reads a row of outbox_operation.

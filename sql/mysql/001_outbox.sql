@@ -167,7 +167,7 @@ CREATE TABLE IF NOT EXISTS /*schema.*/outbox_correction (
     operation_id varchar(37) CHARACTER SET ascii COLLATE ascii_bin NOT NULL COMMENT 'The id of the operation.',
     id           varchar(37) CHARACTER SET ascii COLLATE ascii_bin NOT NULL COMMENT 'The id of the message.',
     payload      longblob    COMMENT 'The new body. NULL: empty.',
-    old_payload  longblob    COMMENT 'The body before. NULL: not applied yet, or it was empty.',
+    old_payload  longblob    COMMENT 'The body before; where who corrects gives it, the message must still have it. NULL: not applied yet, or it was empty.',
     CONSTRAINT outbox_correction_pkey PRIMARY KEY (operation_id, id),
     CONSTRAINT outbox_correction_id_check CHECK (operation_id <> '' AND CHAR_LENGTH(operation_id) <= 36
         AND id <> '' AND CHAR_LENGTH(id) <= 36)

@@ -39,7 +39,7 @@ GRANT SELECT (operation_id, id) ON /*schema.*/outbox_correction TO outbox_reader
 GRANT INSERT (id, op, filter, actor, note, dry_run) ON /*schema.*/outbox_operation TO outbox_operator, outbox_corrector;
 
 GRANT SELECT (payload) ON /*schema.*/outbox TO outbox_corrector;
-GRANT SELECT, INSERT (operation_id, id, payload) ON /*schema.*/outbox_correction TO outbox_corrector;
+GRANT SELECT, INSERT (operation_id, id, payload, old_payload) ON /*schema.*/outbox_correction TO outbox_corrector;
 
 -- The relay changes payloads for corrections only, deletes messages for retention only, and writes some only to tell what
 -- became of others. It reads everything.

@@ -218,8 +218,8 @@ COMMENT ON COLUMN /*schema.*/outbox_correction.operation_id IS 'The id of the op
 COMMENT ON COLUMN /*schema.*/outbox_correction.id IS 'The id of the message.';
 COMMENT ON COLUMN /*schema.*/outbox_correction.payload IS 'The new body. NULL: see payload_bytes; both NULL: empty.';
 COMMENT ON COLUMN /*schema.*/outbox_correction.payload_bytes IS 'The new body where text cannot hold it. NULL: see payload.';
-COMMENT ON COLUMN /*schema.*/outbox_correction.old_payload IS 'The body before. NULL: not applied yet, or it was in payload_bytes or empty.';
-COMMENT ON COLUMN /*schema.*/outbox_correction.old_payload_bytes IS 'The body before. NULL: not applied yet, or it was in payload or empty.';
+COMMENT ON COLUMN /*schema.*/outbox_correction.old_payload IS 'The body before; where who corrects gives it, the message must still have it. NULL: not applied yet, or see old_payload_bytes; both NULL: it was empty.';
+COMMENT ON COLUMN /*schema.*/outbox_correction.old_payload_bytes IS 'The body before where text cannot hold it, as old_payload. NULL: see there.';
 
 CREATE TABLE IF NOT EXISTS /*schema.*/outbox_control (
     kind       text        NOT NULL,

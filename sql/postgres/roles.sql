@@ -41,7 +41,8 @@ GRANT SELECT (operation_id, id) ON /*schema.*/outbox_correction TO outbox_reader
 GRANT INSERT (id, op, filter, actor, note, dry_run) ON /*schema.*/outbox_operation TO outbox_operator, outbox_corrector;
 
 GRANT SELECT (payload, payload_bytes) ON /*schema.*/outbox TO outbox_corrector;
-GRANT SELECT, INSERT (operation_id, id, payload, payload_bytes) ON /*schema.*/outbox_correction TO outbox_corrector;
+GRANT SELECT, INSERT (operation_id, id, payload, payload_bytes, old_payload, old_payload_bytes)
+    ON /*schema.*/outbox_correction TO outbox_corrector;
 
 -- The relay changes payloads for corrections only, deletes messages for retention only, and writes some only to tell what
 -- became of others. It reads everything.

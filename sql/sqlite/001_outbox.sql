@@ -214,10 +214,10 @@ CREATE TABLE IF NOT EXISTS outbox_correction (
     id           TEXT NOT NULL,
     -- The new body, a text in UTF-8 or a blob. NULL: empty.
     payload      BLOB,
-    -- The body before. NULL: not applied yet, or it was empty.
+    -- The body before; where who corrects gives it, the message must still have it. NULL: not applied yet, or it was empty.
     old_payload  BLOB,
     CONSTRAINT outbox_correction_pkey PRIMARY KEY (operation_id, id),
-    CONSTRAINT outbox_correction_payload_check CHECK (typeof(payload) IN ('blob', 'text', 'null'))
+    CONSTRAINT outbox_correction_payload_check CHECK (typeof(payload) IN ('blob', 'text', 'null') AND typeof(old_payload) IN ('blob', 'text', 'null'))
 );
 
 -- Durable facts that relays share, and facts that they show to people.
