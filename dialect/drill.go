@@ -26,7 +26,7 @@ func (i *Inspector) Record(ctx context.Context, op relay.Operation, told Drill) 
 	if err != nil {
 		return "", err
 	}
-	id = newUUID()
+	id = NewUUID()
 	err = i.Write(ctx, func(q sqlx.ExtContext) error {
 		return i.execOn(ctx, q, i.Operations.Ask, id, string(op.Op), string(filter), op.Actor, op.Note, op.DryRun)
 	})
