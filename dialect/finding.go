@@ -44,8 +44,7 @@ func Wrong(check, mend, format string, args ...any) Finding {
 // the mend.
 func FoundError(check string, err error) Finding {
 	text, code := err.Error(), ""
-	var database *Error
-	if errors.As(err, &database) {
+	if database, ok := errors.AsType[*Error](err); ok {
 		text = database.Words
 		if database.Code != "" {
 			code = " (" + database.Code + ")"

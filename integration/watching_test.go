@@ -168,13 +168,8 @@ func explainEverywhere(t *testing.T, databases map[string]*database, statement s
 		case strings.Contains(statement, "pg_") && name != "postgres", strings.Contains(statement, "INNODB") && name != "mysql" && name != "mariadb":
 			continue
 		}
-		rows, err := db.QueryContext(t.Context(), "EXPLAIN "+statement)
-		if err != nil {
+		if _, err := db.ExecContext(t.Context(), "EXPLAIN "+statement); err != nil {
 			t.Errorf("%s: %v, in: %s", name, err, statement)
-			continue
-		}
-		if err := rows.Close(); err != nil {
-			t.Error(err)
 		}
 	}
 }

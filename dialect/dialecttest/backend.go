@@ -31,6 +31,7 @@ type Backend interface {
 type DB interface {
 	Inspector
 	Auditor
+	Physician
 	Tables
 	Write(ctx context.Context, messages ...outbox.Message) (ids []string, err error)
 }
@@ -75,7 +76,9 @@ type Forms struct {
 	Many     func(n int, columns, values string) string // the INSERT of n messages
 	Analyze  string                                     // lets the planner know the rows of outbox; empty: it needs not to
 	Value    func(column string, value any) any         // what an audit answered, with its times and booleans as such
-	NoWrite  dialect.Class                              // of the error of an audit that would write
+	// OtherIndex puts the claim's index on another column.
+	OtherIndex string
+	NoWrite    dialect.Class // of the error of an audit that would write
 }
 
 // execute runs SQL as an application would.
