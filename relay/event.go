@@ -13,7 +13,7 @@ const (
 	EventFinal  EventKind = "final"  // a message became State, with Reason where it failed, Age after it was created
 	EventTurned EventKind = "turned" // admit sent a message back; Class is paused, no_policy or version
 	EventLost   EventKind = "lost"   // a settlement found its message under another lease
-	EventLapse  EventKind = "lapse"  // Count messages were taken back from a dead lease of Relay
+	EventLapse  EventKind = "lapse"  // Count messages of Destination were taken back from a dead lease of Relay
 
 	EventOperation EventKind = "operation" // a step of an operation Op changed Count messages; with a Result it was the last
 )

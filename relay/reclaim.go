@@ -111,7 +111,7 @@ func (w *watcher) take(ctx context.Context, dead Lease) {
 // where the lease is lost, or we stop, before that: the row stays, and the next relay goes on.
 func (r *Relay) move(ctx context.Context, l *lease, was string) (empty bool) {
 	for l.ctx.Err() == nil {
-		var moved []string
+		var moved []Moved
 		var left bool
 		err := r.call(ctx, "reclaim", func(ctx context.Context) (err error) {
 			moved, left, err = r.cfg.Database.Move(ctx, l.id, was)
@@ -119,7 +119,7 @@ func (r *Relay) move(ctx context.Context, l *lease, was string) (empty bool) {
 		})
 		if len(moved) > 0 {
 			r.log.Warn("messages reclaimed", "lease_id", l.id, "relay", was, "count", len(moved))
-			r.observe(Event{Kind: EventLapse, Count: len(moved), Relay: was})
+			r.observe(r.lapses(moved, was)...)
 		}
 		if err == nil && !left {
 			return true
@@ -134,15 +134,15 @@ func (r *Relay) move(ctx context.Context, l *lease, was string) (empty bool) {
 func (r *Relay) orphans(ctx context.Context) {
 	after := ""
 	for wait := orphanPage; sleep(ctx, wait); {
-		var moved []string
+		var moved []Moved
 		var next string
 		err := r.call(ctx, "orphans", func(ctx context.Context) (err error) {
 			moved, next, err = r.cfg.Database.Orphans(ctx, after)
 			return err
 		})
 		if len(moved) > 0 {
-			r.log.Warn("messages without a lease reclaimed", "count", len(moved), "first", moved[0])
-			r.observe(Event{Kind: EventLapse, Count: len(moved)})
+			r.log.Warn("messages without a lease reclaimed", "count", len(moved), "first", moved[0].ID)
+			r.observe(r.lapses(moved, "")...)
 		}
 		if wait = orphanPage; err != nil {
 			continue // the same page again
@@ -151,4 +151,21 @@ func (r *Relay) orphans(ctx context.Context) {
 			wait = orphanRest
 		}
 	}
+}
+
+// lapses are what metrics hear of messages that were taken back: one event for each destination.
+func (r *Relay) lapses(moved []Moved, was string) []Event {
+	routes, count := r.routing.Load(), map[string]int{}
+	for _, m := range moved {
+		destination := ""
+		if route := routes.routeOf(m.RoutingKey); route != nil {
+			destination = route.To
+		}
+		count[destination]++
+	}
+	events := make([]Event, 0, len(count))
+	for destination, n := range count {
+		events = append(events, Event{Kind: EventLapse, Destination: destination, Count: n, Relay: was})
+	}
+	return events
 }

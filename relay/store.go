@@ -67,11 +67,17 @@ type Reclaimer interface {
 	// it was renewed, finished, taken by another, or is locked.
 	Take(ctx context.Context, lease Lease) (was string, ok bool, err error)
 	// Move makes pending, at the front, what is in flight under a lease that we took and that nobody locks, and returns
-	// the ids. left tells that something is in flight under it still: renew it, and move again shortly.
-	Move(ctx context.Context, lease LeaseID, was string) (moved []string, left bool, err error)
+	// it. left tells that something is in flight under it still: renew it, and move again shortly.
+	Move(ctx context.Context, lease LeaseID, was string) (moved []Moved, left bool, err error)
 	// Orphans looks at one page of messages after the id in order of the key, and makes pending those in flight whose
 	// lease row does not exist. next is "" at the end of the table.
-	Orphans(ctx context.Context, after string) (moved []string, next string, err error)
+	Orphans(ctx context.Context, after string) (moved []Moved, next string, err error)
+}
+
+// Moved is a message that was taken back from a lease.
+type Moved struct {
+	ID         string
+	RoutingKey string `json:"routing_key"`
 }
 
 // Lease is a lease row as Watch sees it. Renewed is the database's own text, to be compared and handed back, never

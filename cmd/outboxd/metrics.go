@@ -98,6 +98,7 @@ func (m *metrics) start(c config) {
 func (m *metrics) begin(l *labels) {
 	m.labels.Store(l)
 	m.claimed.WithLabelValues(other)
+	m.lapses.WithLabelValues(other) // of messages that no route takes
 	for key := range l.routingKeys {
 		m.claimed.WithLabelValues(key)
 	}

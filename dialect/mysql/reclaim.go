@@ -73,7 +73,7 @@ STRAIGHT_JOIN /*schema.*/outbox o FORCE INDEX (PRIMARY) ON o.seq = s.seq
 WHERE l.lease_id = ? AND l.relay = ? AND o.lease_id = l.lease_id AND o.state = 'in_flight' LIMIT 1`
 
 // Move implements relay.Reclaimer.
-func (s *Store) Move(ctx context.Context, lease relay.LeaseID, was string) (moved []string, left bool, err error) {
+func (s *Store) Move(ctx context.Context, lease relay.LeaseID, was string) (moved []relay.Moved, left bool, err error) {
 	err = s.work.transaction(ctx, "move", func(ctx context.Context, tx session) error {
 		var claimed string
 		var ids []byte
@@ -100,23 +100,23 @@ func (s *Store) Move(ctx context.Context, lease relay.LeaseID, was string) (move
 	return moved, left || err != nil, err
 }
 
-// lapse makes pending those of the messages that nobody locks, and returns their ids. since is NULL of orphans.
-func lapse(ctx context.Context, tx session, under list[[2]int64], was string, since any) (ids []string, err error) {
+// lapse makes pending those of the messages that nobody locks, and returns them. since is NULL of orphans.
+func lapse(ctx context.Context, tx session, under list[[2]int64], was string, since any) (moved []relay.Moved, err error) {
 	free, err := lock(ctx, tx, under)
 	if err != nil || len(free) == 0 {
 		return nil, err
 	}
 	var locked list[[2]int64]
 	for _, pair := range under {
-		if id, ok := free[pair[0]]; ok {
-			locked, ids = append(locked, pair), append(ids, id)
+		if m, ok := free[pair[0]]; ok {
+			locked, moved = append(locked, pair), append(moved, m)
 		}
 	}
 	if _, err := tx.exec(ctx, "lapse", locked.String(), since, since); err != nil {
 		return nil, err
 	}
 	_, err = tx.exec(ctx, "lapse_record", was, since, since, locked.String())
-	return ids, err
+	return moved, err
 }
 
 // One page of the key, with a mark where a message is in flight and its lease does not exist: a claim writes both at once
@@ -131,7 +131,7 @@ const orphanPage = 5000
 
 // Orphans implements relay.Reclaimer. The key is seq, so after and next are numbers. Nobody knows under whose lease an
 // orphan was, so its attempt names no relay.
-func (s *Store) Orphans(ctx context.Context, after string) (moved []string, next string, err error) {
+func (s *Store) Orphans(ctx context.Context, after string) (moved []relay.Moved, next string, err error) {
 	last := int64(0)
 	if after != "" {
 		if last, err = strconv.ParseInt(after, 10, 64); err != nil {

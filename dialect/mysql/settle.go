@@ -73,7 +73,7 @@ const sqlSettlements = `JSON_TABLE(?, '$[*]' COLUMNS (
 // a LIMIT that keeps it apart, since MySQL refuses a locking clause that spans a JSON_TABLE. Argument: pairs of seq and
 // lease.
 const sqlLock = `
-SELECT o.seq, o.id
+SELECT o.seq, o.id, o.routing_key
 FROM (SELECT seq, lease_id FROM JSON_TABLE(?, '$[*]' COLUMNS (
   seq bigint PATH '$[0]', lease_id bigint PATH '$[1]')) j LIMIT 1000000) s
 STRAIGHT_JOIN /*schema.*/outbox o FORCE INDEX (PRIMARY) ON o.seq = s.seq
@@ -160,13 +160,13 @@ func (w writer) around(ctx context.Context, name string, b dialect.Batch, write 
 }
 
 // lock gives, by seq, the ids of those messages that it locked.
-func lock(ctx context.Context, tx session, pairs list[[2]int64]) (map[int64]string, error) {
-	locked := make(map[int64]string, len(pairs))
+func lock(ctx context.Context, tx session, pairs list[[2]int64]) (map[int64]relay.Moved, error) {
+	locked := make(map[int64]relay.Moved, len(pairs))
 	err := tx.query(ctx, "lock", func(rows *sqlx.Rows) error {
 		var seq int64
-		var id string
-		err := rows.Scan(&seq, &id)
-		locked[seq] = id
+		var m relay.Moved
+		err := rows.Scan(&seq, &m.ID, &m.RoutingKey)
+		locked[seq] = m
 		return err
 	}, pairs.String())
 	return locked, err
@@ -176,7 +176,7 @@ func pairs(b dialect.Batch) list[[2]int64] {
 	return dialect.Column(b, func(r dialect.Settling) [2]int64 { return [2]int64{r.Seq, int64(r.Lease)} })
 }
 
-func those(b dialect.Batch, locked map[int64]string) dialect.Batch {
+func those(b dialect.Batch, locked map[int64]relay.Moved) dialect.Batch {
 	kept := make(dialect.Batch, 0, len(locked))
 	for _, r := range b {
 		if _, ok := locked[r.Seq]; ok {

@@ -42,10 +42,11 @@ u AS (
   UPDATE /*schema.*/outbox o SET state = 'pending', due_at = (SELECT claimed_at FROM l), lease_id = -1,
     lapses = least(o.lapses + 1::bigint, 2147483647), unknown_since = coalesce(o.unknown_since, (SELECT claimed_at FROM l))
   WHERE o.id = ANY (ARRAY(SELECT id FROM k)) AND o.lease_id = $1::bigint AND o.state = 'in_flight'
-  RETURNING o.id, o.replays, o.attempts)
-INSERT INTO /*schema.*/outbox_attempt (message_id, life, attempt, relay, started_at, duration, outcome)
-SELECT u.id, u.replays, u.attempts, $3::text, l.claimed_at, clock_timestamp() - l.claimed_at, 'lapse' FROM u, l
-RETURNING message_id`
+  RETURNING o.id, o.routing_key, o.replays, o.attempts),
+r AS (
+  INSERT INTO /*schema.*/outbox_attempt (message_id, life, attempt, relay, started_at, duration, outcome)
+  SELECT u.id, u.replays, u.attempts, $3::text, l.claimed_at, clock_timestamp() - l.claimed_at, 'lapse' FROM u, l)
+SELECT id, routing_key FROM u`
 
 // $1 lease, $2 relay.
 const sqlMoveLeft = `
@@ -55,8 +56,8 @@ WHERE id = ANY (ARRAY(
   AND lease_id = $1::bigint AND state = 'in_flight' LIMIT 1`
 
 // Move implements relay.Reclaimer.
-func (p *Store) Move(ctx context.Context, lease relay.LeaseID, was string) (moved []string, left bool, err error) {
-	moved, err = p.work.texts(ctx, "move", int64(lease), p.relay, was)
+func (p *Store) Move(ctx context.Context, lease relay.LeaseID, was string) (moved []relay.Moved, left bool, err error) {
+	moved, err = p.moved(ctx, "move", int64(lease), p.relay, was)
 	if err != nil {
 		return nil, false, err
 	}
@@ -79,15 +80,16 @@ u AS (
   UPDATE /*schema.*/outbox o SET state = 'pending', due_at = now(), lease_id = -1,
     lapses = least(o.lapses + 1::bigint, 2147483647), unknown_since = coalesce(o.unknown_since, o.created_at)
   WHERE o.id = ANY (ARRAY(SELECT id FROM k)) AND ` + sqlGuard + `
-  RETURNING o.id, o.replays, o.attempts, o.created_at)
-INSERT INTO /*schema.*/outbox_attempt (message_id, life, attempt, relay, started_at, duration, outcome)
-SELECT id, replays, attempts, '', created_at, clock_timestamp() - created_at, 'lapse' FROM u
-RETURNING message_id`
+  RETURNING o.id, o.routing_key, o.replays, o.attempts, o.created_at),
+r AS (
+  INSERT INTO /*schema.*/outbox_attempt (message_id, life, attempt, relay, started_at, duration, outcome)
+  SELECT id, replays, attempts, '', created_at, clock_timestamp() - created_at, 'lapse' FROM u)
+SELECT id, routing_key FROM u`
 
 const orphanPage = 5000
 
 // Orphans implements relay.Reclaimer. Nobody knows under whose lease an orphan was, so its attempt names no relay.
-func (p *Store) Orphans(ctx context.Context, after string) (moved []string, next string, err error) {
+func (p *Store) Orphans(ctx context.Context, after string) (moved []relay.Moved, next string, err error) {
 	first := after == ""
 	if first {
 		after = lowestUUID
@@ -114,6 +116,17 @@ func (p *Store) Orphans(ctx context.Context, after string) (moved []string, next
 	if len(orphans) == 0 {
 		return nil, next, nil
 	}
-	moved, err = p.work.texts(ctx, "adopt", orphans.ids(), orphans.leases())
+	moved, err = p.moved(ctx, "adopt", orphans.ids(), orphans.leases())
 	return moved, next, err
+}
+
+// moved runs a statement that makes messages pending.
+func (p *Store) moved(ctx context.Context, name string, args ...any) (moved []relay.Moved, err error) {
+	err = p.work.query(ctx, name, func(rows *sqlx.Rows) error {
+		var m relay.Moved
+		err := rows.Scan(&m.ID, &m.RoutingKey)
+		moved = append(moved, m)
+		return err
+	}, args...)
+	return moved, err
 }

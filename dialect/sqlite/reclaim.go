@@ -39,7 +39,7 @@ SELECT ids, min(claimed_at, ` + sqlNow + `) AS since FROM outbox_lease WHERE lea
 // ?1 seq, ?2 lease, ?3 since when it was claimed.
 const sqlMove = `
 UPDATE outbox SET state = 'pending', due_at = ?3, lease_id = -1, lapses = lapses + 1, unknown_since = coalesce(unknown_since, ?3)
-WHERE seq = ?1 AND lease_id = ?2 AND state = 'in_flight' RETURNING id, replays, attempts, ?3 AS since`
+WHERE seq = ?1 AND lease_id = ?2 AND state = 'in_flight' RETURNING id, routing_key, replays, attempts, ?3 AS since`
 
 // ?1 id, ?2 replays, ?3 attempts, ?4 whose the lease was, ?5 since when.
 const sqlLapse = `
@@ -47,7 +47,7 @@ INSERT INTO outbox_attempt (message_id, life, attempt, relay, started_at, durati
 VALUES (?1, ?2, ?3, ?4, ?5, max(` + sqlNow + ` - ?5, 0), 'lapse')`
 
 // Move implements relay.Reclaimer. Nothing is ever left, since nothing is locked.
-func (s *Store) Move(ctx context.Context, lease relay.LeaseID, was string) (moved []string, left bool, err error) {
+func (s *Store) Move(ctx context.Context, lease relay.LeaseID, was string) (moved []relay.Moved, left bool, err error) {
 	err = s.write(ctx, "move", func(ctx context.Context, tx *sqlx.Tx) error {
 		var held []struct {
 			IDs   string `json:"ids"`
@@ -72,12 +72,12 @@ func (s *Store) Move(ctx context.Context, lease relay.LeaseID, was string) (move
 
 // lapse runs a statement that makes one message pending, for each of the messages, and writes down that a lease of them
 // ended without an outcome. The statement's first argument is the seq.
-func lapse(ctx context.Context, tx *sqlx.Tx, was, query string, seqs []int64, args ...any) (moved []string, err error) {
+func lapse(ctx context.Context, tx *sqlx.Tx, was, query string, seqs []int64, args ...any) (moved []relay.Moved, err error) {
 	err = prepared(ctx, tx, query, func(move *sqlx.Stmt) error {
 		return prepared(ctx, tx, sqlLapse, func(record *sqlx.Stmt) error {
 			for _, seq := range seqs {
 				var m struct {
-					ID                       string
+					relay.Moved
 					Replays, Attempts, Since int64
 				}
 				err := move.GetContext(ctx, &m, append([]any{seq}, args...)...)
@@ -90,7 +90,7 @@ func lapse(ctx context.Context, tx *sqlx.Tx, was, query string, seqs []int64, ar
 				if _, err := record.ExecContext(ctx, m.ID, m.Replays, m.Attempts, was, m.Since); err != nil {
 					return err
 				}
-				moved = append(moved, m.ID)
+				moved = append(moved, m.Moved)
 			}
 			return nil
 		})
@@ -109,13 +109,13 @@ SELECT seq, ` + sqlOrphaned + ` AS orphan FROM outbox WHERE seq > ?1 ORDER BY se
 // Looked at again by the one writer, the same condition is the guard. ?1 seq.
 const sqlAdopt = `
 UPDATE outbox SET state = 'pending', due_at = ` + sqlNow + `, lease_id = -1, lapses = lapses + 1, unknown_since = coalesce(unknown_since, created_at)
-WHERE seq = ?1 AND ` + sqlOrphaned + ` RETURNING id, replays, attempts, created_at AS since`
+WHERE seq = ?1 AND ` + sqlOrphaned + ` RETURNING id, routing_key, replays, attempts, created_at AS since`
 
 const orphanPage = 1000
 
 // Orphans implements relay.Reclaimer. Its key is seq. Nobody knows under whose lease an orphan was, so its attempt names
 // no relay.
-func (s *Store) Orphans(ctx context.Context, after string) (moved []string, next string, err error) {
+func (s *Store) Orphans(ctx context.Context, after string) (moved []relay.Moved, next string, err error) {
 	from := int64(0)
 	if after != "" {
 		if from, err = strconv.ParseInt(after, 10, 64); err != nil {

@@ -128,8 +128,8 @@ func (f *Faulty) Take(ctx context.Context, lease relay.Lease) (was string, ok bo
 }
 
 // Move implements relay.Reclaimer.
-func (f *Faulty) Move(ctx context.Context, lease relay.LeaseID, was string) (moved []string, left bool, err error) {
-	moved, err = ask(ctx, f, CallMove, func() (moved []string, err error) {
+func (f *Faulty) Move(ctx context.Context, lease relay.LeaseID, was string) (moved []relay.Moved, left bool, err error) {
+	moved, err = ask(ctx, f, CallMove, func() (moved []relay.Moved, err error) {
 		moved, left, err = f.Next.Move(ctx, lease, was)
 		return moved, err
 	})
@@ -137,8 +137,8 @@ func (f *Faulty) Move(ctx context.Context, lease relay.LeaseID, was string) (mov
 }
 
 // Orphans implements relay.Reclaimer.
-func (f *Faulty) Orphans(ctx context.Context, after string) (moved []string, next string, err error) {
-	moved, err = ask(ctx, f, CallOrphans, func() (moved []string, err error) {
+func (f *Faulty) Orphans(ctx context.Context, after string) (moved []relay.Moved, next string, err error) {
+	moved, err = ask(ctx, f, CallOrphans, func() (moved []relay.Moved, err error) {
 		moved, next, err = f.Next.Orphans(ctx, after)
 		return moved, err
 	})

@@ -40,7 +40,7 @@ func (s *Memory) Take(ctx context.Context, watched relay.Lease) (was string, ok 
 }
 
 // Move implements relay.Reclaimer.
-func (s *Memory) Move(ctx context.Context, id relay.LeaseID, was string) (moved []string, left bool, err error) {
+func (s *Memory) Move(ctx context.Context, id relay.LeaseID, was string) (moved []relay.Moved, left bool, err error) {
 	err = s.locked(ctx, func(t *Table, now time.Time) {
 		for _, m := range t.held(id, s.relay) {
 			if m.locked > 0 {
@@ -48,14 +48,14 @@ func (s *Memory) Move(ctx context.Context, id relay.LeaseID, was string) (moved 
 				continue
 			}
 			t.lapse(m, was, t.leases[id].ClaimedAt, now)
-			moved = append(moved, m.ID)
+			moved = append(moved, relay.Moved{ID: m.ID, RoutingKey: m.RoutingKey})
 		}
 	})
 	return moved, left, err
 }
 
 // Orphans implements relay.Reclaimer. Nobody knows whose lease an orphan was under, so its attempt names no relay.
-func (s *Memory) Orphans(ctx context.Context, after string) (moved []string, next string, err error) {
+func (s *Memory) Orphans(ctx context.Context, after string) (moved []relay.Moved, next string, err error) {
 	err = s.locked(ctx, func(t *Table, now time.Time) {
 		ids := slices.Sorted(maps.Keys(t.messages))
 		from, found := slices.BinarySearch(ids, after)
@@ -71,7 +71,7 @@ func (s *Memory) Orphans(ctx context.Context, after string) (moved []string, nex
 			m := t.messages[id]
 			if m.State == relay.InFlight && t.leases[m.LeaseID] == nil && m.locked == 0 {
 				t.lapse(m, "", m.CreatedAt, now)
-				moved = append(moved, id)
+				moved = append(moved, relay.Moved{ID: id, RoutingKey: m.RoutingKey})
 			}
 		}
 	})

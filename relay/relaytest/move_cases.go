@@ -24,9 +24,21 @@ func moveCases() []storeCase {
 // move moves what is under a lease that the store took.
 func (s *suite) move(store relay.Reclaimer, lease relay.LeaseID, was string) (moved []string, left bool) {
 	s.Helper()
-	moved, left, err := store.Move(s.Context(), lease, was)
+	found, left, err := store.Move(s.Context(), lease, was)
 	s.must("Move", err)
-	return moved, left
+	return s.movedOf(found), left
+}
+
+// movedOf are the ids of messages that were moved, of which it has to be told under which routing key they are.
+func (s *suite) movedOf(found []relay.Moved) (ids []string) {
+	s.Helper()
+	for _, m := range found {
+		if want := s.row(m.ID).RoutingKey; m.RoutingKey != want {
+			s.Fatalf("message %s of routing key %q was moved as one of %q", m.ID, want, m.RoutingKey)
+		}
+		ids = append(ids, m.ID)
+	}
+	return ids
 }
 
 // reclaim takes a lease and moves all that is under it.

@@ -24,7 +24,7 @@ func (s *suite) walk(store relay.Reclaimer) (moved []string) {
 	for range 1000 {
 		found, next, err := store.Orphans(s.Context(), after)
 		s.must("Orphans", err)
-		moved = append(moved, found...)
+		moved = append(moved, s.movedOf(found)...)
 		if next == "" {
 			return moved
 		}

@@ -82,7 +82,10 @@ func raceMove(s *suite) {
 				s.Errorf("Move: %v", err)
 				return
 			}
-			moved, left = append(moved, found...), more
+			left = more
+			for _, m := range found {
+				moved = append(moved, m.ID)
+			}
 		}
 	})
 	s.sameIDs("lost to the old owner", lost, moved...)
