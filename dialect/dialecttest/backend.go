@@ -19,6 +19,8 @@ type Backend interface {
 	Open() DB
 	// Reader connects as outboxd does, with the rights of outbox_reader where the engine has roles.
 	Reader() DB
+	// Counting is Open, and counts what it reads.
+	Counting() Counted
 	// SQL is an application's connections, which find the tables without a schema before their names.
 	SQL() *sqlx.DB
 	// Forms are the words of the engine.

@@ -51,7 +51,8 @@ WHERE o.seq > CAST(? AS SIGNED) ORDER BY o.seq LIMIT ?`
 
 	// In the order in which they are claimed, by outbox_due, in which those that are not pending stand at the end of each
 	// group of routing key and lapses. A page that ends there is followed by one that begins with the next group. Only the
-	// index is read of them.
+	// index is read of them. The wanted routing key is a range: of an equality MariaDB makes a constant, and then sorts all of
+	// its messages.
 	walkPending = `SELECT COALESCE(o.id, '') AS id, w.seq, COALESCE(o.state, '') AS state, w.routing_key, o.aggregateid,
   COALESCE(o.type, '') AS type, COALESCE(o.schema_version, 0) AS schema_version, COALESCE(o.attempts, 0) AS attempts, w.lapses,
   COALESCE(o.created_at, w.due_at) AS created_at, w.due_at, NULL AS failed_at, NULL AS resolved_at, o.reason, o.error_class,
@@ -60,7 +61,7 @@ WHERE o.seq > CAST(? AS SIGNED) ORDER BY o.seq LIMIT ?`
 FROM (SELECT i.routing_key, i.lapses, i.due_at, i.seq
   FROM (SELECT ? AS wanted, ? AS routing_key, CAST(? AS SIGNED) AS lapses, CAST(? AS DATETIME(6)) AS due_at, CAST(? AS SIGNED) AS seq) p
   STRAIGHT_JOIN /*schema.*/outbox i FORCE INDEX (outbox_due)
-  WHERE (p.wanted = '' OR i.routing_key = p.wanted) AND (i.routing_key > p.routing_key
+  WHERE (p.wanted = '' OR i.routing_key >= p.wanted AND i.routing_key <= p.wanted) AND (i.routing_key > p.routing_key
     OR i.routing_key = p.routing_key AND i.lapses > p.lapses
     OR i.routing_key = p.routing_key AND i.lapses = p.lapses AND i.due_at < TIMESTAMP'` + notPending + `'
       AND (i.due_at > p.due_at OR i.due_at = p.due_at AND i.seq > p.seq))

@@ -73,7 +73,7 @@ func (d *DB) Waiting(ctx context.Context) ([]dialect.Waits, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = d.read(ctx, func(q sqlx.ExtContext) error {
+	err = d.Read(ctx, func(q sqlx.ExtContext) error {
 		return d.eachGroup(ctx, q, "", func(g dialect.Group) error {
 			var counted []dialect.Waits
 			err := sqlx.SelectContext(ctx, q, &counted, count, g.RoutingKey, g.RoutingKey, g.Lapses)

@@ -32,6 +32,30 @@ func (s seen) Open() dialecttest.DB   { return s.connect(s.t, dialect.Options{})
 func (s seen) Reader() dialecttest.DB { return s.reader(s.t) }
 func (s seen) SQL() *sqlx.DB          { return s.db }
 
+// Counting looks over one connection, whose session counts what it reads, of temporary tables, too.
+func (s seen) Counting() dialecttest.Counted {
+	db := s.connect(s.t, dialect.Options{})
+	db.keep.SetMaxOpenConns(1)
+	return dialecttest.Counted{DB: db, Rows: func() (n int) {
+		var counters []struct {
+			Name string `json:"Variable_name"`
+			N    int    `json:"Value"`
+		}
+		if err := db.keep.Select(&counters, "SHOW SESSION STATUS LIKE 'Handler_read%'"); err != nil {
+			s.t.Fatal(err)
+		}
+		for _, c := range counters {
+			n += c.N
+		}
+		return n
+	}}
+}
+
+func TestSize(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s testServer) { dialecttest.TestSize(t, seen{s.newDatabase(t), t}) })
+}
+
 func (s seen) Forms() dialecttest.Forms {
 	micros := func(d time.Duration) string { return strconv.FormatInt(d.Microseconds(), 10) }
 	return dialecttest.Forms{

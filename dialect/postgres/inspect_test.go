@@ -1,6 +1,8 @@
 package postgres
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -34,6 +36,30 @@ type seen struct {
 
 func (s seen) Open() dialecttest.DB { return s.connect(s.t, dialect.Options{}) }
 func (s seen) SQL() *sqlx.DB        { return s.db }
+
+// Counting looks in transactions that count for themselves: a scan of a table by its rows, one of an index by its entries. What
+// parallel workers read they count elsewhere, so there are none.
+func (s seen) Counting() dialecttest.Counted {
+	db, total := s.connect(s.t, dialect.Options{}), 0
+	db.Read = func(ctx context.Context, f func(sqlx.ExtContext) error) error {
+		return db.transaction(ctx, db.keep, func(tx *sqlx.Tx) error {
+			var before, after int
+			count := "SELECT coalesce(sum(pg_stat_get_xact_tuples_returned(oid)), 0)::bigint FROM pg_class WHERE relnamespace = '" + s.schema + "'::regnamespace"
+			if _, err := tx.ExecContext(ctx, "SET LOCAL max_parallel_workers_per_gather = 0"); err != nil {
+				return err
+			}
+			err := errors.Join(tx.GetContext(ctx, &before, count), f(tx), tx.GetContext(ctx, &after, count))
+			total += after - before
+			return err
+		})
+	}
+	return dialecttest.Counted{DB: db, Rows: func() int { return total }}
+}
+
+func TestSize(t *testing.T) {
+	t.Parallel()
+	dialecttest.TestSize(t, seen{newDatabase(t), t})
+}
 
 func (s seen) Reader() dialecttest.DB {
 	s.t.Helper()

@@ -129,7 +129,7 @@ func TestOpenRefusesSchema(t *testing.T) {
 func TestSessionSettings(t *testing.T) {
 	t.Parallel()
 	want := map[string]string{
-		"transaction_isolation": "read committed", "enable_seqscan": "off", "jit": "off", "TimeZone": "UTC", "lock_timeout": "1s",
+		"transaction_isolation": "read committed", "enable_seqscan": "off", "enable_bitmapscan": "off", "jit": "off", "TimeZone": "UTC", "lock_timeout": "1s",
 		"statement_timeout": "5s", "idle_in_transaction_session_timeout": "10s",
 	}
 	for name, db := range bothWays(t, dialect.Options{Name: "me", Lease: 6 * time.Second}) {

@@ -29,6 +29,14 @@ func (s seen) Open() dialecttest.DB   { return s.open(s.t, dialect.Options{}) }
 func (s seen) Reader() dialecttest.DB { return s.Open() }
 func (s seen) SQL() *sqlx.DB          { return s.app }
 
+// Counting counts nothing: SQLite does not tell how much it read. Its queries name their index.
+func (s seen) Counting() dialecttest.Counted { return dialecttest.Counted{DB: s.Open()} }
+
+func TestSize(t *testing.T) {
+	t.Parallel()
+	dialecttest.TestSize(t, seen{newFile(t), t})
+}
+
 func (s seen) Forms() dialecttest.Forms {
 	micros := func(d time.Duration) string { return strconv.FormatInt(d.Microseconds(), 10) }
 	return dialecttest.Forms{
