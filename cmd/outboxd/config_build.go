@@ -1,7 +1,6 @@
 package main
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -13,19 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml"
-
 	"github.com/outboxd/outboxd/relay"
 	"github.com/outboxd/outboxd/relay/sink/kafka"
-	programsink "github.com/outboxd/outboxd/relay/sink/program"
 	"github.com/outboxd/outboxd/relay/sink/stdout"
-	"github.com/outboxd/outboxd/relay/sink/webhook"
-)
-
-// Sends under way at once, where the configuration says nothing. Kafka batches what is under way: four claims' worth.
-const (
-	kafkaWidth  = 2000
-	stdoutWidth = 500
 )
 
 // parts is what a sink may be made with.
@@ -41,32 +30,21 @@ func buildRelay(l *loaded, p parts) (relay.Config, error) {
 	if err := l.wantsWork(); err != nil {
 		return relay.Config{}, err
 	}
-	c := l.config
+	rc := l.plan()
 	host := hostName()
-	rc := relay.Config{
-		Name: orElse(c.Relay.Name, fmt.Sprintf("%s-%04x", host, rand.N(1<<16))), Lease: c.Relay.Lease,
-		StopTimeout: c.Relay.StopTimeout, Host: host, Version: builtFrom().Version, ConfigHash: c.hash(),
-		Instance: c.Instance,
-	}
+	rc.Name, rc.Host, rc.Version = orElse(l.config.Relay.Name, fmt.Sprintf("%s-%04x", host, rand.N(1<<16))), host, builtFrom().Version
+	rc.Lease, rc.StopTimeout, rc.Instance = l.config.Relay.Lease, l.config.Relay.StopTimeout, l.config.Instance
 	var failed error // of the last one: it has the mistakes of all
-	for _, name := range slices.Sorted(maps.Keys(c.Destinations)) {
-		d, err := l.destination(name, c.Destinations[name], p)
+	for i := range rc.Destinations {
+		sink, err := l.sink(rc.Destinations[i].Name, p)
 		if err != nil {
 			failed = err
 			continue
 		}
-		rc.Destinations = append(rc.Destinations, d)
+		rc.Destinations[i].Sink = sink
 	}
 	if failed != nil {
 		return relay.Config{}, errors.Join(failed, closeSinks(rc))
-	}
-	for i := range c.Routes {
-		r := &c.Routes[i]
-		route := relay.Route{Match: r.Match, To: r.To, Policy: l.sendPolicy(r, ""), Types: map[string]relay.Policy{}}
-		for name := range r.Types {
-			route.Types[name] = l.sendPolicy(r, name)
-		}
-		rc.Routes = append(rc.Routes, route)
 	}
 	return rc, nil
 }
@@ -94,39 +72,23 @@ func (l *loaded) wantsWork() error {
 	return &configError{file: l.file, problems: l.problems}
 }
 
-func (l *loaded) destination(name string, d destinationConfig, p parts) (relay.Destination, error) {
-	rd := relay.Destination{
-		Name: name, Width: d.Width,
-		Breaker: relay.BreakerConfig{Run: d.Breaker.Run, Pause: d.Breaker.Pause, Cap: d.Breaker.Cap},
-	}
-	var err error
-	rd.Rate, _ = d.Rate.perSecond() // checked already
-	switch {
+// sink makes the sink of a destination.
+func (l *loaded) sink(name string, p parts) (relay.Sink, error) {
+	switch d := l.config.Destinations[name]; {
 	case d.Kafka != nil:
-		rd.PerKey = true
-		rd.Width = orElse(d.Width, kafkaWidth)
-		rd.Sink, err = l.kafkaSink(name, d.Kafka, p)
+		return l.kafkaSink(name, d.Kafka, p)
 	case d.Webhook != nil:
-		rd.Width = orElse(d.Width, webhook.DefaultWidth)
-		rd.Shared = true
-		rd.Dedupe = d.dedupe()
-		rd.Sink, err = l.webhookSink(name, p)
+		return l.webhookSink(name, p)
 	case d.Program != nil:
-		rd.Width = orElse(d.Width, programsink.DefaultWidth)
-		rd.Shared = true
-		rd.Dedupe = d.dedupe()
-		rd.Sink, err = l.programSink(name, p)
-	case d.Stdout != nil:
-		rd.Width = orElse(d.Width, stdoutWidth)
-		rd.Sink = stdout.New(p.out)
+		return l.programSink(name, p)
+	default:
+		return stdout.New(p.out), nil
 	}
-	return rd, err
 }
 
 func (l *loaded) kafkaSink(name string, k *kafkaConfig, p parts) (relay.Sink, error) {
 	path := join("destinations", name) + ".kafka"
 	c := k.sink()
-	c.Timeout = l.longestTimeout(name)
 	if k.SASL != nil {
 		password, err := k.SASL.source().read(p.env)
 		if err != nil {
@@ -143,7 +105,7 @@ func (l *loaded) kafkaSink(name string, k *kafkaConfig, p parts) (relay.Sink, er
 	return sink, nil
 }
 
-// longestTimeout is that of all policies of a destination: its sink must not give up before any of them.
+// longestTimeout is that of all policies of a destination.
 func (l *loaded) longestTimeout(name string) (longest time.Duration) {
 	for i := range l.config.Routes {
 		r := &l.config.Routes[i]
@@ -228,16 +190,4 @@ func orElse[T comparable](values ...T) T {
 		}
 	}
 	return zero
-}
-
-// hash tells configurations apart that route or send differently; secrets are no part of it.
-func (c config) hash() string {
-	text, err := yaml.Marshal(struct {
-		Destinations map[string]destinationConfig `yaml:"destinations"`
-		Routes       []routeConfig                `yaml:"routes"`
-	}{c.Destinations, c.Routes})
-	if err != nil {
-		return ""
-	}
-	return fmt.Sprintf("%x", sha256.Sum256(text))[:12]
 }

@@ -64,16 +64,16 @@ func (l *loaded) testDestination(ctx context.Context, name string, d destination
 		kafka.Test(ctx, c, told)
 		return nil
 	}
-	made, err := l.destination(name, d, parts{p.env, io.Discard, slog.New(slog.DiscardHandler)})
+	sink, err := l.sink(name, parts{p.env, io.Discard, slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err
 	}
-	if sink, ok := made.Sink.(tester); ok {
-		sink.Test(ctx, mended(told))
+	if it, ok := sink.(tester); ok {
+		it.Test(ctx, mended(told))
 	} else {
 		told("standard output", "there is nothing to test", nil)
 	}
-	return closeSinks(relay.Config{Destinations: []relay.Destination{made}})
+	return closeSinks(relay.Config{Destinations: []relay.Destination{{Name: name, Sink: sink}}})
 }
 
 // mended adds to a step of a webhook's test that failed where to look.

@@ -100,7 +100,8 @@ func (d *drill) run(ctx context.Context, name string) (err error) {
 		}
 	}
 	log := slog.New(slog.DiscardHandler)
-	if d.to, err = d.l.destination(name, c, parts{d.env, io.Discard, log}); err != nil {
+	d.to = c.limits(name)
+	if d.to.Sink, err = d.l.sink(name, parts{d.env, io.Discard, log}); err != nil {
 		return err
 	}
 	told, list, sendErr := d.sendAll(ctx, messages)

@@ -23,22 +23,35 @@ func main() {
 	if !signal.Ignored(syscall.SIGHUP) { // nohup
 		signal.Notify(signals, syscall.SIGHUP)
 	}
-	go func() {
-		cancel(stopped{<-signals})
-		os.Exit(stopped{<-signals}.code()) // a second signal ends the process at once
-	}()
-	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	p := newProgram(os.Stdin, os.Stdout, os.Stderr)
+	go obey(signals, p.hangups, cancel)
+	os.Exit(p.run(ctx, os.Args[1:]))
 }
 
-// run is the whole program but for signals and exit: it executes one command line and returns the exit code.
-func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+// obey ends the command at the first signal, and the process at once at a second one. SIGHUP is neither where the command
+// reloads at it.
+func obey(signals <-chan os.Signal, hangups *hangups, end context.CancelCauseFunc) {
+	ending := false
+	for s := range signals {
+		switch {
+		case s == syscall.SIGHUP && hangups.tell():
+		case ending:
+			os.Exit(stopped{s}.code())
+		default:
+			ending = true
+			end(stopped{s})
+		}
+	}
+}
+
+// newProgram is the program in its own process, all but its signals and its exit.
+func newProgram(stdin io.Reader, stdout, stderr io.Writer) *program {
 	var names []string
 	for _, pair := range os.Environ() {
 		name, _, _ := strings.Cut(pair, "=")
 		names = append(names, name)
 	}
-	p := &program{env: os.LookupEnv, names: names, stdin: stdin, stdout: stdout, stderr: stderr}
-	return p.run(ctx, args)
+	return &program{env: os.LookupEnv, names: names, stdin: stdin, stdout: stdout, stderr: stderr, hangups: newHangups()}
 }
 
 // stopped is the cause of a context that a signal ended.

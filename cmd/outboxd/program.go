@@ -17,6 +17,7 @@ type program struct {
 	names          []string // of all variables that are set
 	stdin          io.Reader
 	stdout, stderr io.Writer
+	hangups        *hangups // nil: this process gets no signals
 
 	configFile string
 	logLevel   string
@@ -129,6 +130,11 @@ func (p *program) load() (*loaded, error) {
 	if file == "" {
 		file, _ = get(p.env, envConfig)
 	}
+	return p.loadFile(file)
+}
+
+// loadFile reads a configuration file, if there is one, with the environment and the flags over it.
+func (p *program) loadFile(file string) (*loaded, error) {
 	env := p.env
 	if p.logLevel != "" {
 		env = func(name string) (string, bool) {

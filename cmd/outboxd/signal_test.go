@@ -48,12 +48,16 @@ func exitOf(cmd *exec.Cmd, lines *bufio.Scanner) int {
 func TestSignals(t *testing.T) {
 	t.Parallel()
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
-		t.Run(signal.String()+" ends run in order", func(t *testing.T) {
+		t.Run(signal.String()+" ends run in order, but for SIGHUP", func(t *testing.T) {
 			t.Parallel()
 			cmd, lines := child(t, []string{"OUTBOXD_DATABASE_URL=postgres://127.0.0.1:1/d", "OUTBOXD_LISTEN=off"},
 				"run", "-c", "testdata/config/stdout.yaml")
 			wait(t, lines, "waiting for the database")
 			_ = cmd.Process.Signal(signal)
+			if signal == syscall.SIGHUP {
+				wait(t, lines, "configuration reloaded")
+				_ = cmd.Process.Signal(syscall.SIGTERM)
+			}
 			if code := exitOf(cmd, lines); code != exitOK {
 				t.Errorf("exit %d", code)
 			}

@@ -32,7 +32,7 @@ type Config struct {
 	Compression      string        // none, gzip, snappy, lz4 (the default) or zstd
 	MaxMessageBytes  int           // the topic's max.message.bytes; larger messages fail without being sent; default 1 MiB
 	TombstoneOnEmpty bool          // a message without payload goes as a null value, which compaction takes for a deletion
-	Timeout          time.Duration // of one Send, beside what the caller's context allows; default 30 s
+	Timeout          time.Duration // of a Send whose context has no deadline; default 30 s
 }
 
 // TLS says how brokers prove who they are, and how we do.

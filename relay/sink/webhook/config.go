@@ -35,7 +35,7 @@ type Source func() (string, error)
 type Config struct {
 	URL              string        // http or https, without user and fragment; no part of it comes from a message
 	Width            int           // sends at once, which is how many idle connections are kept; default 8
-	Timeout          time.Duration // of one Send, beside what the caller's context allows; default 20 s
+	Timeout          time.Duration // of a Send whose context has no deadline, and of asking for a token; default 20 s
 	ConnectTimeout   time.Duration // of address, connection and TLS handshake together; default 10 s
 	UserAgent        string        // default "outboxd"
 	FreshConnections bool          // a connection for each send, so that none can meet one that the receiver is closing

@@ -187,13 +187,22 @@ func TestEarlyAnswer(t *testing.T) {
 	wantKind(t, newSink(t, "http://"+l, nil).Send(t.Context(), m), relay.KindFail, classTooLarge)
 }
 
-// TestEarlierDeadline holds that the caller's deadline counts where it is the earlier one.
-func TestEarlierDeadline(t *testing.T) {
+// TestDeadline holds that the caller's deadline counts where there is one: a policy can be reloaded, a sink cannot.
+func TestDeadline(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	s := newSink(t, newWire(t, reply("")).url(), nil)
 	wantKind(t, s.Send(ctx, newMessage("a")), relay.KindUnknown, classTimeout, "no answer in time")
+
+	ctx, cancel = context.WithTimeout(t.Context(), generous)
+	defer cancel()
+	late := serve(t, func(http.ResponseWriter, *http.Request) { <-time.After(200 * time.Millisecond) })
+	s = newSink(t, late, func(c *Config) { c.Timeout = 20 * time.Millisecond })
+	if o := s.Send(ctx, newMessage("a")); o.Kind != relay.KindDone {
+		t.Errorf("%+v under a longer deadline", o)
+	}
+	wantKind(t, s.Send(t.Context(), newMessage("a")), relay.KindUnknown, classTimeout, "no answer in time")
 }
 
 // TestReadNoMore holds how much of an answer is read, and that a connection with more on it is not used again.

@@ -72,7 +72,7 @@ func New(cfg Config, log *slog.Logger) (*Sink, error) {
 // Send makes one POST of m and waits for its answer. One send is one request on the wire at most: nothing is followed and
 // nothing is repeated. The status decides, whatever becomes of the body after it.
 func (s *Sink) Send(ctx context.Context, m *relay.Message) relay.Outcome {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	ctx, cancel := s.within(ctx)
 	defer cancel()
 	header, err := s.headers.of(m)
 	if err != nil {
@@ -99,6 +99,14 @@ func (s *Sink) Send(ctx context.Context, m *relay.Message) relay.Outcome {
 		s.log.Debug("a Retry-After that asks for no time to come is ignored", "status", resp.StatusCode)
 	}
 	return known.mask(o)
+}
+
+// within bounds a ctx that has no deadline.
+func (s *Sink) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, bounded := ctx.Deadline(); bounded {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, s.timeout)
 }
 
 // read gives the start of an answer's body: what came of it serves, whatever the rest did. Where there was more, or should
