@@ -45,6 +45,7 @@ type inspector interface {
 	Errors(ctx context.Context, f relay.Filter) (dialect.Errors, error)
 	Flow(ctx context.Context, limit int) (dialect.Flow, error)
 	Kinds(context.Context) (dialect.Kinds, error)
+	Outcomes(context.Context) (outcomes []dialect.SendOutcome, more bool, err error)
 }
 
 // openEngine picks the engine that the URL names. It connects to nothing yet.

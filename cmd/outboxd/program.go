@@ -62,7 +62,7 @@ func (p *program) root() *cobra.Command {
 		p.resolveCommand(), p.pauseCommand(), p.resumeCommand(), p.operationsCommand(), p.instanceCommand(), p.initCommand(), p.configCommand(),
 		p.snippetCommand(), p.destCommand(), p.receiveCommand(), p.doctorCommand(), p.demoCommand(), p.versionCommand())
 	root.AddCommand(p.errorsCommand(), p.checkCommand(), p.statsCommand())
-	root.AddCommand(p.compatCommand(), p.drillCommand())
+	root.AddCommand(p.compatCommand(), p.drillCommand(), p.evidenceCommand())
 	return root
 }
 

@@ -16,7 +16,7 @@ func roleOf(cmd *cobra.Command) string {
 			return "outbox_corrector"
 		}
 		return "outbox_reader"
-	case "list", "errors", "status", "check", "stats", "why", "audit", "operations", "instance", "compat":
+	case "list", "errors", "status", "check", "stats", "why", "audit", "operations", "instance", "compat", "evidence":
 		return "outbox_reader"
 	case "replay", "retry-now", "cancel", "resolve", "pause", "resume":
 		return "outbox_operator"

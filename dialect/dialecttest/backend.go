@@ -49,6 +49,7 @@ type Inspector interface {
 	Errors(ctx context.Context, f relay.Filter) (dialect.Errors, error)
 	Flow(ctx context.Context, limit int) (dialect.Flow, error)
 	Kinds(ctx context.Context) (dialect.Kinds, error)
+	Outcomes(ctx context.Context) (outcomes []dialect.SendOutcome, more bool, err error)
 	Corrected(ctx context.Context, message string, operations []string) ([]string, error)
 }
 

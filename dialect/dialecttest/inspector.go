@@ -23,7 +23,7 @@ func TestInspector(t *testing.T, open func(t *testing.T) Backend) {
 		for name, run := range map[string]func(t *testing.T, b Backend, db DB){
 			"list": testList, "list of odd ids": testListOfOddIDs, "list refuses": testListRefuses,
 			"get": testGet, "get of nothing": testGetNothing, "lease": testLease, "corrected": testCorrected, "JSON": testJSON, "status": testStatus, "errors": testErrors, "errors of a filter": testErrorsOfFilter, "flow": testFlow,
-			"kinds": testKinds,
+			"kinds": testKinds, "outcomes": testOutcomes,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

@@ -67,3 +67,18 @@ func testKindsAreBounded(t *testing.T, b Backend) {
 		t.Errorf("horizons: %+v", horizons)
 	}
 }
+
+func testOutcomes(t *testing.T, _ Backend, db DB) {
+	outcomes, more, err := db.Outcomes(t.Context())
+	var got []string
+	for _, o := range outcomes {
+		class := "-"
+		if o.ErrorClass != nil {
+			class = *o.ErrorClass
+		}
+		got = append(got, fmt.Sprint(o.Outcome, " ", class, " ", o.Sends, " ", o.Since.IsZero()))
+	}
+	if want := []string{"fail http_4xx 1 false", "lapse - 1 false", "retry http_5xx 1 false"}; err != nil || more || !slices.Equal(got, want) {
+		t.Errorf("outcomes: %q, %v, %v, want %q", got, more, err, want)
+	}
+}
