@@ -29,7 +29,7 @@ type FigureTexts struct {
 	// InFlight counts by type messages that leases hold; '' is the type of those that they hold no more. Limit.
 	InFlight string
 	// Failed counts unresolved failed messages by type and reason, the last ones first, and says whether it looked only at a
-	// part of what failed (beyond); '' is the type of what it looked at and does not count. Limit.
+	// part of what failed (beyond); a row of type '' counts something else. Limit.
 	Failed string
 	// Lapsed is for how long the oldest lease should have been renewed, below 0 where all are in time. Limit.
 	Lapsed string

@@ -41,17 +41,18 @@ LEFT JOIN /*schema.*/outbox o FORCE INDEX (PRIMARY) ON o.seq = l.seq AND o.lease
 GROUP BY o.type`
 
 // By outbox_failed, which has in it what is resolved, too: so many entries of the index are looked at, of what failed last, and
-// only messages that are not resolved are read. ” is the type of all others.
+// only messages that are not resolved are read. The type ” says how many entries there were.
 const textUnresolved = `
-SELECT COALESCE(o.type, '') AS type, COALESCE(o.reason, '') AS reason, COUNT(*) AS messages, MAX(f.beyond) AS beyond
-FROM (
-  SELECT seq, resolved_at, ROW_NUMBER() OVER (PARTITION BY resolved_at = TIMESTAMP'` + never + `' ORDER BY failed_at DESC) AS nth,
-    COUNT(*) OVER () >= 20000 AS beyond
-  FROM (
-    SELECT seq, failed_at, resolved_at FROM /*schema.*/outbox FORCE INDEX (outbox_failed)
-    WHERE failed_at > TIMESTAMP'` + never + `' ORDER BY failed_at DESC LIMIT 20000) e) f
-LEFT JOIN /*schema.*/outbox o FORCE INDEX (PRIMARY) ON o.seq = f.seq AND f.resolved_at = TIMESTAMP'` + never + `' AND f.nth <= ?
+SELECT '' AS type, '' AS reason, COUNT(*) AS messages, COUNT(*) >= 20000 AS beyond FROM (` + lastFailed + `) e
+UNION ALL
+SELECT o.type, o.reason, COUNT(*) AS messages, FALSE AS beyond
+FROM (SELECT seq FROM (` + lastFailed + `) e WHERE resolved_at = TIMESTAMP'` + never + `' LIMIT ?) f
+STRAIGHT_JOIN /*schema.*/outbox o FORCE INDEX (PRIMARY) ON o.seq = f.seq
 GROUP BY o.type, o.reason`
+
+const lastFailed = `
+  SELECT seq, resolved_at FROM /*schema.*/outbox FORCE INDEX (outbox_failed)
+  WHERE failed_at > TIMESTAMP'` + never + `' ORDER BY failed_at DESC LIMIT 20000`
 
 const textLapsed = `
 SELECT TIMESTAMPDIFF(MICROSECOND, ends, UTC_TIMESTAMP(6)) FROM (
