@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	programsink "github.com/outboxd/outboxd/relay/sink/program"
 )
@@ -24,7 +26,9 @@ func TestSignalsOfHeldPrograms(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _, _, _, _ = gate.Close(), word.Close(), report.Close(), reporter.Close() }()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], programsink.HoldCommand, "/bin/true", "true")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, os.Args[0], programsink.HoldCommand, "/bin/true", "true")
 	cmd.Env, cmd.ExtraFiles = []string{asMain + "=1"}, []*os.File{gate, reporter}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -75,10 +75,13 @@ func shell(t testing.TB, change func(*Config), script string) *Sink {
 	return newSink(t, change, "/bin/sh", "-c", script)
 }
 
-// outside is the part of a script that starts another one outside the session, and waits until it is there.
-func outside(script string) string {
-	return "f=$(mktemp); setsid sh -c 'rm '$f'; " + script + "' & while [ -e $f ]; do sleep 0.01; done; "
+// beside is the part of a script that starts another one by a program such as timeout, and waits until that runs.
+func beside(by, script string) string {
+	return "f=$(mktemp); " + by + " sh -c 'rm '$f'; " + script + "' & while [ -e $f ]; do sleep 0.01; done; "
 }
+
+// outside is the part of a script that starts another one outside the session, and waits until it is there.
+func outside(script string) string { return beside("setsid", script) }
 
 // within is a context that ends so long before the test would fail.
 func within(t testing.TB, d time.Duration) context.Context {

@@ -59,10 +59,11 @@ func (p *process) session() int { return p.cmd.Process.Pid }
 // does; its output is not to be read.
 func (p *process) finish() bool {
 	late := time.Now().Add(killDelay)
-	signalSession(p.session(), syscall.SIGKILL)
+	_ = syscall.Kill(-p.session(), syscall.SIGKILL)
 	select {
 	case <-p.gone:
 	case <-time.After(killDelay):
+		signalSession(p.session(), syscall.SIGKILL)
 		go func() {
 			<-p.gone
 			p.reap()

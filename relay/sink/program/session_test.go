@@ -34,8 +34,8 @@ func TestNobodyIsLeft(t *testing.T) {
 		"a stopped one":                   {"sleep 600 & kill -STOP $!; echo hi", relay.KindDone, "hi"},
 		"one that kills its own group":    {"sleep 600 & echo hi; kill -9 0", relay.KindUnknown, ""},
 		"one that failed":                 {"sleep 600 & exit 3", relay.KindRetry, ""},
-		"under timeout(1)":                {"timeout 600 sleep 600 & echo hi", relay.KindDone, "hi"},
-		"under timeout(1), deaf":          {`timeout 600 sh -c 'trap "" TERM; sleep 600; sleep 600' & echo hi`, relay.KindDone, "hi"},
+		"under timeout(1)":                {beside("timeout 600", "sleep 600 & sleep 600") + "echo hi", relay.KindDone, "hi"},
+		"under timeout(1), deaf":          {beside("timeout 600", `trap "" TERM; sleep 600; sleep 600`) + "echo hi", relay.KindDone, "hi"},
 		"under job control":               {`bash -c "set -m; for i in {1..20}; do sleep 600 & done; echo hi"`, relay.KindDone, "hi"},
 		"forks under job control":         {`bash -c "set -m; (while :; do sleep 0.01 & done) & echo hi"`, relay.KindDone, "hi"},
 		"a shell that waits for children": {`sleep 600 & trap 'kill $!' TERM; echo hi; exit 0`, relay.KindDone, "hi"},
@@ -173,7 +173,15 @@ func TestDoesNotEnd(t *testing.T) {
 	p.ended = func() { close(forgotten) }
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	e := p.wait(over, time.Millisecond, time.Millisecond)
+	ends := make(chan end, 1)
+	go func() { ends <- p.wait(over, time.Millisecond, time.Millisecond) }()
+	var e end
+	select {
+	case e = <-ends:
+	case <-time.After(generous):
+		close(gone)
+		t.Fatal("it is waited for")
+	}
 	wantKind(t, Config{}.of(e), relay.KindUnknown, classTimeout, "it does not end by SIGKILL: it runs as a user whose")
 	select {
 	case <-forgotten:
