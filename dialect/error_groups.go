@@ -38,7 +38,7 @@ type Errors struct {
 
 const (
 	// pendingBound is how many pending messages are looked at, divided among groups of routing key and lapses.
-	pendingBound = 3 * CountBound
+	pendingBound = 2 * CountBound
 	// leastOfGroup is how many are looked at in any case, of each part of such a group.
 	leastOfGroup = 10
 	// GroupBound is how many such groups are looked at.

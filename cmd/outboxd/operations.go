@@ -18,7 +18,8 @@ func (p *program) operationsCommand() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use: "operations [ID…]", Short: "List what operators asked for, and what came of it, the last one first", Args: cobra.ArbitraryArgs,
-		Long: "operations lists the last ones, or those with these ids, and then exits with 4 if one of them does not exist.",
+		Long: "operations lists the last ones. Of those with these ids it also says why messages were left as they are; it exits with 4 if\n" +
+			"one of them does not exist.",
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			if err := out.check(); err != nil {
 				return err
@@ -45,6 +46,9 @@ func (p *program) operationsCommand() *cobra.Command {
 				return err
 			case out.format == "table":
 				err = rows(p.stdout, out, operationRows(found))
+				for _, o := range found[:min(len(ids), len(found))] {
+					explainLeft(p.stdout, o)
+				}
 			default:
 				err = rows(p.stdout, out, found)
 			}
@@ -74,28 +78,4 @@ func operationsOf(ctx context.Context, db operator, ids []string) (found []diale
 		found = append(found, o)
 	}
 	return found, missing, nil
-}
-
-// operationRow is an operation in a table: what fits a screen.
-type operationRow struct {
-	ID          string        `json:"id"`
-	Op          string        `json:"op"`
-	DryRun      bool          `json:"dry_run"`
-	Filter      string        `json:"filter"`
-	Actor       string        `json:"actor"`
-	Note        *string       `json:"note"`
-	RequestedAt dialect.Time  `json:"requested_at"`
-	AppliedAt   *dialect.Time `json:"applied_at"`
-	Affected    *int64        `json:"affected"`
-	Detail      *string       `json:"detail"`
-}
-
-func operationRows(found []dialect.Operation) []operationRow {
-	out := make([]operationRow, 0, len(found))
-	for _, o := range found {
-		out = append(out, operationRow{
-			o.ID, o.Op, o.DryRun, o.Filter, o.Actor, o.Note, o.RequestedAt, o.AppliedAt, o.Affected, o.Detail,
-		})
-	}
-	return out
 }
