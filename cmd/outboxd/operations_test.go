@@ -35,7 +35,7 @@ func TestOperationsExplains(t *testing.T) {
 	t.Parallel()
 	s := migrated(t)
 	s.exec("INSERT INTO " + s.schema + `.outbox_operation (op, filter, applied_at, affected, applier, detail) VALUES ('replay', '{"state":"failed"}', now(), 3, 'r1', '{"skipped":{"unknown":2,"done":1}}')`)
-	id := s.text("SELECT id::text FROM " + s.schema + ".outbox_operation")
+	id := s.text("SELECT id::text FROM outbox_operation")
 	code, stdout, stderr := cli(t, s.env(), "operations", id)
 	for _, want := range []string{
 		"applied by r1 (left as they are: 1 done, 2 unknown)\n",
