@@ -30,8 +30,9 @@ type Config struct {
 	Lease        time.Duration // 1 s to 1 h, default 30 s; renewed at a third of it
 	StopTimeout  time.Duration // how long running sends may go on after a stop, default 25 s
 	Instance     string        // of the application; an outbox that belongs to another one is left alone. "": none
-	Paused       bool          // everything is paused before the first claim, until somebody resumes it
-	Once         bool          // Run ends when nothing that it may claim is due or in flight
+	Retention    Retention
+	Paused       bool // everything is paused before the first claim, until somebody resumes it
+	Once         bool // Run ends when nothing that it may claim is due or in flight
 	Log          *slog.Logger
 	Observe      func([]Event) // may be nil; called from several goroutines, must return at once
 
@@ -98,6 +99,7 @@ type Emit struct {
 func (cfg *Config) complete() error {
 	fill(&cfg.Lease, DefaultLease)
 	fill(&cfg.StopTimeout, DefaultStopTimeout)
+	cfg.Retention.complete()
 	fill(&cfg.Log, slog.New(slog.DiscardHandler))
 	var errs []error
 	check := func(ok bool, format string, args ...any) {

@@ -83,7 +83,7 @@ func (r *Relay) Run(ctx context.Context) {
 		writers.Go(func() { r.settler.run(keeping) })
 	}
 	var workers sync.WaitGroup
-	for _, loop := range []func(context.Context){r.reclaim, r.orphans, r.discover, r.steer, r.operate, r.figures} {
+	for _, loop := range []func(context.Context){r.reclaim, r.orphans, r.discover, r.steer, r.operate, r.retain, r.figures} {
 		workers.Go(func() { loop(working) })
 	}
 	(&claimer{Relay: r, asked: map[turn]string{}}).run(working) // until the stop, or with Once until nothing is left

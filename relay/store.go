@@ -189,6 +189,31 @@ type Duty struct {
 	Length     time.Duration // how long it may stand still before another relay takes it
 }
 
+// Remover removes what was kept for long enough.
+type Remover interface {
+	// Remove looks at one page of rows in the order of their key, removes those of them that were kept for long enough and
+	// that nobody locks, and tells where the next page begins. Of messages only final ones go: done, and failed ones that are
+	// resolved; and none as long as an operation on final messages is open. Of operations only applied ones do, after all of
+	// their corrections.
+	Remove(ctx context.Context, r Removal) (Removed, error)
+}
+
+// Removal asks for one page.
+type Removal struct {
+	What   Kept
+	Keep   Retention
+	After  string // the Next of the page before; "": the beginning
+	Most   int    // rows to look at, 1 or more
+	DryRun bool   // count, and remove nothing
+}
+
+// Removed is what became of a page.
+type Removed struct {
+	Looked int    // rows that it had
+	Gone   int    // rows that went, corrections of operations among them; of a dry run those that would go
+	Next   string // "": nothing behind it is old
+}
+
 // Instances says which instance of an application an outbox belongs to, so that no relay works on a copy of it by mistake.
 type Instances interface {
 	// Instance returns the name of the instance that the outbox belongs to, "" for none. One that belongs to none is first
@@ -205,4 +230,5 @@ type Database interface {
 	Operator
 	Gauger
 	Instances
+	Remover
 }

@@ -45,9 +45,10 @@ type Looker interface {
 	Relays() []string
 	// Breakers reads the states of a relay's breakers in outbox_control, by their names.
 	Breakers(relay string) map[string]string
-	// Operation reads a row of outbox_operation.
+	// Operation reads a row of outbox_operation; one without Op says that there is none.
 	Operation(id string) OperationRow
-	// Payload reads the body of a message, OldPayload the one that a correction replaced; nil: NULL.
+	// Payload reads the body of a message, OldPayload the one that a correction replaced; nil: NULL,
+	// or no such row.
 	Payload(message string) []byte
 	OldPayload(operation, message string) []byte
 }

@@ -37,6 +37,7 @@ func TestStore(t *testing.T, open func(t *testing.T) Backend) {
 		"correct":     correctCases(),
 		"pause":       pauseCases(),
 		"instance":    instanceCases(),
+		"remove":      removeCases(),
 		"model":       modelCases(),
 		"figures":     figureCases(),
 		"at once":     raceCases(),

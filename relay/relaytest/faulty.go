@@ -34,6 +34,7 @@ const (
 	CallTotals      Call = "totals"
 	CallDuty        Call = "duty"
 	CallInstance    Call = "instance"
+	CallRemove      Call = "remove"
 )
 
 // Faulty passes every call on to Next, and lets a test fail it, delay it or lose its answer. The funcs may block, run in
@@ -198,4 +199,9 @@ func (f *Faulty) SwapDuty(ctx context.Context, seen, want relay.Duty) (relay.Dut
 // Instance implements relay.Instances.
 func (f *Faulty) Instance(ctx context.Context, name string) (string, error) {
 	return ask(ctx, f, CallInstance, func() (string, error) { return f.Next.Instance(ctx, name) })
+}
+
+// Remove implements relay.Remover.
+func (f *Faulty) Remove(ctx context.Context, r relay.Removal) (relay.Removed, error) {
+	return ask(ctx, f, CallRemove, func() (relay.Removed, error) { return f.Next.Remove(ctx, r) })
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"testing"
 )
 
@@ -60,6 +61,9 @@ func (s SQLOperations) Operation(id string) OperationRow {
 	var detail string
 	err := s.DB.QueryRow(s.bind(`SELECT op, filter, applied_at IS NOT NULL, coalesce(affected, 0), coalesce(detail, ''), coalesce(progress, ''), coalesce(applier, '')
 		FROM outbox_operation WHERE id = ?`), id).Scan(&o.Op, &o.Filter, &o.Applied, &o.Affected, &detail, &o.Progress, &o.Applier)
+	if errors.Is(err, sql.ErrNoRows) {
+		return OperationRow{}
+	}
 	if err == nil && detail != "" {
 		err = json.Unmarshal([]byte(detail), &o.Detail)
 	}
@@ -83,7 +87,7 @@ func (s SQLOperations) OldPayload(operation, message string) []byte {
 
 func (s SQLOperations) bytes(query string, args ...any) (value []byte) {
 	s.T.Helper()
-	if err := s.DB.QueryRow(s.bind(query), args...).Scan(&value); err != nil {
+	if err := s.DB.QueryRow(s.bind(query), args...).Scan(&value); err != nil && !errors.Is(err, sql.ErrNoRows) {
 		s.T.Fatalf("%v, in: %s", err, query)
 	}
 	return value

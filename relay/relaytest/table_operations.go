@@ -78,7 +78,10 @@ func (t *Table) Payload(message string) []byte {
 func (t *Table) OldPayload(operation, message string) []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.corrections[correctionKey{operation, message}].old
+	if c := t.corrections[correctionKey{operation, message}]; c != nil {
+		return c.old
+	}
+	return nil
 }
 
 // Operations counts the operations that were asked for.

@@ -1,0 +1,1 @@
+DELETE FROM /*schema.*/outbox_operation WHERE id = CONVERT(? USING ascii) COLLATE ascii_bin;

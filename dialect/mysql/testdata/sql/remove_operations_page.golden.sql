@@ -1,0 +1,2 @@
+SELECT id, COALESCE(applied_at <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND, FALSE) AS old
+FROM /*schema.*/outbox_operation FORCE INDEX (PRIMARY) WHERE id > CONVERT(? USING ascii) COLLATE ascii_bin ORDER BY id LIMIT ?;

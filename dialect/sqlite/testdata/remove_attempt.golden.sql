@@ -1,0 +1,1 @@
+DELETE FROM outbox_attempt WHERE attempt_id = ?1;

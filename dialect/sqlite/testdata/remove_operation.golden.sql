@@ -1,0 +1,1 @@
+DELETE FROM outbox_operation WHERE id = ?1;
