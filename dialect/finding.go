@@ -125,7 +125,7 @@ func FoundLeases(ended []EndedLease) []Finding {
 			continue
 		}
 		findings = append(findings, Warn(check, "start a relay, which takes back what a dead one held; where relays run, see their logs for reclaim",
-			"%d leases of relay %s ended, the oldest %s ago, and no relay has taken their messages back", e.Leases, e.Relay, e.Ended))
+			"leases of relay %s that ended and whose messages no relay has taken back: %d, the oldest ended %s ago", e.Relay, e.Leases, e.Ended))
 	}
 	if findings == nil {
 		return []Finding{Fine(check, "no message is under the lease of a dead relay")}

@@ -18,7 +18,7 @@ func foundRelays(ctx context.Context, db inspector, c config) []dialect.Finding 
 		return []dialect.Finding{dialect.FoundError("relays", err)}
 	}
 	alive := aliveOf(status.Relays)
-	findings := foundAlive(status.Relays, c)
+	findings := append([]dialect.Finding{foundInstance(status.Instance, c)}, foundAlive(status.Relays, c)...)
 	if len(alive) > 0 {
 		seen, err := watchBeats(ctx, db)
 		if err != nil {
@@ -27,6 +27,21 @@ func foundRelays(ctx context.Context, db inspector, c config) []dialect.Finding 
 		findings = append(findings, foundTwins(seen))
 	}
 	return append(findings, foundUnrouted(status.Waiting, c.Routes)...)
+}
+
+// foundInstance tells whether relays with this configuration may send what is in the outbox.
+func foundInstance(of string, c config) dialect.Finding {
+	const check = "instance"
+	switch {
+	case of == "" && c.Instance == "":
+		return dialect.Fine(check, "the outbox belongs to none, so nothing keeps a relay from sending what a copy of it holds; see docs/keeping.md")
+	case of == "":
+		return dialect.Fine(check, "the outbox belongs to none, and the first relay of %s gives it that name", c.Instance)
+	case of == c.Instance, len(c.Destinations) == 0:
+		return dialect.Fine(check, "the outbox belongs to %s", of)
+	}
+	return dialect.Wrong(check, "if this is no copy, say instance: "+of+" in the configuration; else outboxd instance set, when it may send",
+		"the outbox belongs to %s, and this configuration to %s: its relays send nothing", of, orElse(c.Instance, "none"))
 }
 
 // foundAlive tells of the relays that are alive, and of those that are not like the others or like this program and its

@@ -123,6 +123,25 @@ func TestFoundAlive(t *testing.T) {
 	}
 }
 
+func TestFoundInstance(t *testing.T) {
+	t.Parallel()
+	sends := map[string]destinationConfig{"out": {Stdout: &stdoutConfig{}}}
+	for _, c := range []struct {
+		of, ours string
+		as       dialect.Verdict
+		says     string
+	}{
+		{"", "", dialect.VerdictOK, "belongs to none"},
+		{"", "shop", dialect.VerdictOK, "the first relay of shop"},
+		{"shop", "shop", dialect.VerdictOK, "belongs to shop"},
+		{"shop", "", dialect.VerdictFault, "this configuration to none"},
+		{"shop", "copy", dialect.VerdictFault, "instance: shop"},
+	} {
+		expectFinding(t, []dialect.Finding{foundInstance(c.of, config{Instance: c.ours, Destinations: sends})}, "instance", c.as, c.says)
+	}
+	expectFinding(t, []dialect.Finding{foundInstance("shop", config{})}, "instance", dialect.VerdictOK, "belongs to shop")
+}
+
 // TestTwice: one relay tells every two seconds, and a look that took long does not make it two.
 func TestTwice(t *testing.T) {
 	t.Parallel()

@@ -46,7 +46,7 @@ func TestDiagnose(t *testing.T, further []Ailment, open func(t *testing.T) Backe
 		t.Parallel()
 		b := open(t)
 		Fill(t, b) // r1 renewed its lease minutes ago
-		ExpectFinding(t, b.Open().Diagnose(t.Context(), time.Hour), "leases", dialect.VerdictWarning, "1 leases of relay r1")
+		ExpectFinding(t, b.Open().Diagnose(t.Context(), time.Hour), "leases", dialect.VerdictWarning, "leases of relay r1")
 	})
 	all := append([]Ailment{
 		{"no version", "DELETE FROM outbox_version", "schema", dialect.VerdictFault, "outboxd migrate up"},
