@@ -40,11 +40,18 @@ const correctable = 100
 // correctBytes is how large the payloads of a statement may be before it has no more: servers refuse packets of 16 MiB.
 const correctBytes = 1 << 20
 
-// Correctable reads on from a place, nil at first, which messages a correct operation with this filter could change, the
-// filter's ids among it, and counts what it would leave out. next is nil at the end. A page can be empty and yet have a next
-// one. An error of kind ErrFilter says what of the order cannot be.
-func (i *Inspector) Correctable(ctx context.Context, op relay.Operation, place []string) (found []Payload, left relay.Detail, next []string, err error) {
+// Correctable is a message that a correct operation could be about.
+type Correctable struct {
+	Payload            // without the body
+	Why     relay.Skip // why it would be left as it is; empty: it would be corrected
+}
+
+// Correctable reads on from a place, nil at first, which messages in a state (empty: any) the filter of a correct operation
+// fits, its ids among it. What is in flight it could correct, since it comes back to that. next is nil at the end; a page can
+// be empty and yet have a next one. An error of kind ErrFilter says what of the order cannot be.
+func (i *Inspector) Correctable(ctx context.Context, op relay.Operation, state relay.State, place []string) (found []Correctable, next []string, err error) {
 	f := op.Order.Filter
+	f.State = state
 	s := search{f, i.Texts.Walk(f, true), correctable, walkBound}
 	if place == nil {
 		place = s.Start
@@ -56,15 +63,15 @@ func (i *Inspector) Correctable(ctx context.Context, op relay.Operation, place [
 		}
 		candidates, err := i.candidates(ctx, q, i.Operations.Candidates, nil, listed)
 		for _, c := range candidates {
-			if v := relay.Judge(op, c, relay.Dedupe{}); v.Effect == relay.Skipped {
-				left.Add(v.Why, 1)
-				continue
+			one := Correctable{Payload: Payload{ID: c.ID, Seq: c.Seq}}
+			if v := relay.Judge(op, c, relay.Dedupe{}); v.Effect == relay.Skipped && c.State != relay.InFlight {
+				one.Why = v.Why
 			}
-			found = append(found, Payload{ID: c.ID, Seq: c.Seq})
+			found = append(found, one)
 		}
 		return err
 	})
-	return found, left, next, wrongID(f, i.Wrap("correctable", err))
+	return found, next, wrongID(f, i.Wrap("correctable", err))
 }
 
 // Payloads reads the bodies of messages, by their ID and Seq, in the order of the key; those that are gone are left out. It

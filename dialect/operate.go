@@ -91,7 +91,7 @@ func (o *Operator) step(ctx context.Context, op relay.Operation, judge func(rela
 		default:
 			step.Finished, step.Wait, err = s.walk(ctx, most)
 		}
-		if err != nil || step.Wait > 0 {
+		if err != nil || step.Wait > 0 && s.Tries == 0 {
 			return err
 		}
 		if step.Affected = s.affected - before; step.Affected > 0 {
@@ -155,6 +155,9 @@ func (s *stepping) walk(ctx context.Context, most int) (finished bool, wait time
 	if wait > 0 {
 		return false, wait, nil
 	}
+	if s.Tries > 0 {
+		return s.again(ctx, n)
+	}
 	search := s.searchOf(s.op, n)
 	if len(s.Place) != len(search.Start) {
 		s.Place = search.Start
@@ -166,10 +169,12 @@ func (s *stepping) walk(ctx context.Context, most int) (finished bool, wait time
 	if err := s.change(ctx, found); err != nil {
 		return false, 0, err
 	}
-	if s.Place = next; next == nil {
-		err = s.addUnmatched(ctx)
+	s.Place = next
+	if next == nil && len(s.Later) > 0 {
+		s.Tries++
+		return false, relay.LaterPause, nil
 	}
-	return next == nil || s.op.Order.Reached(s.affected), 0, err
+	return s.end(ctx, next == nil)
 }
 
 // addUnmatched counts, at the end, ids and corrections that are of no message which the filter matches.
@@ -196,7 +201,7 @@ func (s *stepping) change(ctx context.Context, found []Listed) error {
 	if err != nil {
 		return err
 	}
-	s.Add(relay.SkipLocked, len(found)-len(candidates))
+	s.skipLocked(found, candidates)
 	if err := s.markChanged(ctx, candidates); err != nil {
 		return err
 	}
@@ -207,7 +212,7 @@ func (s *stepping) change(ctx context.Context, found []Listed) error {
 	}
 	for v, of := range verdicts {
 		if v.Effect == relay.Skipped {
-			s.Add(v.Why, len(of))
+			s.skip(v.Why, of)
 			continue
 		}
 		s.affected += len(of)

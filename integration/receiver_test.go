@@ -2,6 +2,7 @@ package integration
 
 import (
 	"bufio"
+	"cmp"
 	"crypto/tls"
 	"fmt"
 	"io"
@@ -42,7 +43,11 @@ type request struct {
 	beside int       // under way at its beginning, itself included
 	before int       // ended before its beginning
 	over   time.Time // when it was answered, cut or given up; zero: it is under way
+	what   reply
 }
+
+// status is what it was answered with, if it was.
+func (r *request) status() int { return cmp.Or(r.what.status, http.StatusOK) }
 
 // reply is what becomes of a request.
 type reply struct {
@@ -184,7 +189,8 @@ func (r *receiver) take(header http.Header, body string, conn int) (*request, re
 	r.most = max(r.most, r.underWay)
 	one.nth, one.beside = r.times[one.key], r.underWay
 	r.requests = append(r.requests, one)
-	return one, r.answer(one)
+	one.what = r.answer(one)
+	return one, one.what
 }
 
 // reply does what was said, and reports whether another request follows on the connection. What is under way ends before
@@ -199,10 +205,7 @@ func (r *receiver) reply(c net.Conn, one *request, what reply, next chan error) 
 	if !answered || what.cut {
 		return false
 	}
-	status := what.status
-	if status == 0 {
-		status = http.StatusOK
-	}
+	status := one.status()
 	_, _ = fmt.Fprintf(c, "HTTP/1.1 %d %s\r\nContent-Length: %d\r\n%s\r\n%s", // whoever is gone asks no more
 		status, http.StatusText(status), len(what.body), what.header, what.body)
 	if what.last {

@@ -103,6 +103,10 @@ func (d *Detail) AddUnmatched(named, affected int) {
 type Progress struct {
 	Place []string `json:"place"` // in the order in which the Store walks
 	At    int64    `json:"at"`    // when a step last changed something, in microseconds since 1970 by the database's clock
+
+	// Of correct: what was in flight or locked when its turn came, and how many steps found it so since the walk ended.
+	Later []Later `json:"later,omitempty"`
+	Tries int     `json:"tries,omitempty"`
 }
 
 // Allow tells how many messages a step may change, at most the most given, after the operation has changed so many; or how

@@ -13,7 +13,7 @@ import (
 
 // corrector reads payloads, and takes new ones.
 type corrector interface {
-	Correctable(ctx context.Context, op relay.Operation, place []string) (found []dialect.Payload, left relay.Detail, next []string, err error)
+	Correctable(ctx context.Context, op relay.Operation, state relay.State, place []string) (found []dialect.Correctable, next []string, err error)
 	Payloads(ctx context.Context, of []dialect.Payload) ([]dialect.Payload, error)
 	Correct(ctx context.Context, operation string, corrections []dialect.Correction) error
 }
@@ -50,28 +50,20 @@ func (p *program) lookAtPayloads(ctx context.Context, db corrector, r request) (
 	c, op := r.correcting, r.Operation
 	c.seen = map[string][sha256.Size]byte{}
 	op.Order.IDs = c.ids
-	states := []relay.State{relay.Pending, relay.Failed} // in this order: what fails meanwhile is not missed
-	if op.Order.State != "" || len(c.ids) > 0 {
-		states = []relay.State{op.Order.State}
-	}
 	shown := p.newProgress("read so far", 0)
 	defer shown.end()
-	for _, state := range states {
-		op.Order.State = state
+	for _, state := range c.states(op.Order.State) {
 		var place []string
 		for more := true; more && !op.Order.Reached(found.Affected); more = place != nil {
-			var messages []dialect.Payload
-			var left relay.Detail
-			if messages, left, place, err = db.Correctable(ctx, op, place); err != nil {
+			var page []dialect.Correctable
+			if page, place, err = db.Correctable(ctx, op, state, place); err != nil {
 				return found, err
 			}
-			for why, n := range left.Skipped {
-				found.Add(why, n)
-			}
-			if messages, err = db.Payloads(ctx, messages); err != nil {
+			payloads, err := db.Payloads(ctx, c.unseen(page, &found))
+			if err != nil {
 				return found, err
 			}
-			for _, m := range messages {
+			for _, m := range payloads {
 				if !op.Order.Reached(found.Affected) {
 					p.tryChange(ctx, r, m, &found)
 				}
@@ -88,12 +80,35 @@ func (p *program) lookAtPayloads(ctx context.Context, db corrector, r request) (
 	return found, ctx.Err()
 }
 
+// states are those in which it looks for messages, so that it misses none that is claimed and turned back, or fails, while it
+// reads. Those with ids are looked up, whatever their state is.
+func (c *correcting) states(wanted relay.State) []relay.State {
+	if wanted != "" || len(c.ids) > 0 {
+		return []relay.State{wanted}
+	}
+	return []relay.State{relay.Pending, relay.InFlight, relay.Pending, relay.Failed}
+}
+
+// unseen are those of a page whose payloads matter; it counts the others. A message that moved while others were read may come
+// again.
+func (c *correcting) unseen(page []dialect.Correctable, found *dialect.Preview) (of []dialect.Payload) {
+	for _, m := range page {
+		if _, twice := c.seen[m.ID]; twice {
+			continue
+		}
+		c.seen[m.ID] = [sha256.Size]byte{}
+		if m.Why != "" {
+			found.Add(m.Why, 1)
+			continue
+		}
+		of = append(of, m.Payload)
+	}
+	return of
+}
+
 // tryChange makes the new payload of one message, counts it, and shows what a person should see of it.
 func (p *program) tryChange(ctx context.Context, r request, m dialect.Payload, found *dialect.Preview) {
 	c := r.correcting
-	if _, twice := c.seen[m.ID]; twice {
-		return // It failed while the pending ones were read.
-	}
 	old, asked := m.Content(), !r.yes || r.DryRun
 	c.seen[m.ID] = sha256.Sum256(old)
 	payload, err := c.change(ctx, old)

@@ -15,6 +15,7 @@ func correctCases() []storeCase {
 		{"narrowed by a filter", correctNarrowed},
 		{"of another payload than the one it was made from is left out", correctChanged},
 		{"of an empty payload, or of none that there is", correctEmpty},
+		{"comes back to what is in flight or locked when its turn comes", correctLater},
 		{"of many messages goes on page by page", correctPages},
 		{"of what is in flight or done is left out", correctSkips},
 	}
@@ -131,6 +132,26 @@ func correctChanged(s *suite) {
 	forced := s.order(relay.OpCorrect, `{"force":true}`)
 	s.Correct(forced.ID, ids[0], []byte("forced"), []byte("old "))
 	s.apply(forced, 0, skipping(relay.SkipChanged, 1))
+}
+
+// A message of a paused type is claimed and turned back now and then. Who corrects all of them means that one, too.
+func correctLater(s *suite) {
+	flying := s.claimed(Seed{Payload: []byte("old")})
+	ids := s.Insert(repeat(2, Seed{Type: orders, Payload: []byte("old")})...)
+	o := s.correct(`{}`, flying.ID, ids[0], ids[1])
+	unlock := s.Lock(ids[0])
+	if step := s.step(s.a, o, 500); step.Finished || step.Affected != 1 || step.Wait <= 0 {
+		s.Fatalf("the first step is %+v", step)
+	}
+	unlock()
+	if step := s.step(s.a, o, 1); step.Finished || step.Affected > 1 {
+		s.Fatalf("the second step is %+v", step)
+	}
+	s.settle(dueAgain(flying, "turned back"))
+	s.apply(o, 3, nil)
+	for _, id := range append(ids, flying.ID) {
+		s.payloads(o, id, corrected, "old")
+	}
 }
 
 func correctEmpty(s *suite) {

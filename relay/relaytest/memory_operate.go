@@ -45,7 +45,7 @@ func (s *Memory) Operate(ctx context.Context, op relay.Operation, judge func(rel
 		default:
 			step.Finished, step.Wait = t.operate(o, judge, most, now)
 		}
-		if step.Wait > 0 {
+		if step.Wait > 0 && o.Tries == 0 {
 			return
 		}
 		o.applier = s.relay
@@ -78,10 +78,50 @@ func (t *Table) operate(o *operation, judge func(relay.Candidate) relay.Verdict,
 	if wait > 0 {
 		return false, wait
 	}
+	if o.Tries > 0 {
+		return t.again(o, judge, n, now)
+	}
 	page, more := t.search(o, n)
+	t.change(o, page, judge, now)
+	if len(page) > 0 {
+		o.Place = []string{strconv.FormatInt(page[len(page)-1].Seq, 10)}
+	}
+	switch {
+	case more:
+	case len(o.Later) > 0:
+		o.Tries++
+		return false, relay.LaterPause
+	default:
+		o.AddUnmatched(t.named(o), o.affected)
+	}
+	return !more || o.Order.Reached(o.affected), 0
+}
+
+// again tries what was in flight or locked when its turn came.
+func (t *Table) again(o *operation, judge func(relay.Candidate) relay.Verdict, most int, now time.Time) (finished bool, wait time.Duration) {
+	before := o.affected
+	var page []*message
+	for _, m := range o.TakeLater(most) {
+		page = append(page, t.messages[m.ID])
+	}
+	t.change(o, page, judge, now)
+	if len(o.Later) == 0 {
+		o.AddUnmatched(t.named(o), o.affected)
+		return true, 0
+	}
+	if o.affected == before {
+		o.Tries++
+		wait = relay.LaterPause
+	}
+	return o.Order.Reached(o.affected), wait
+}
+
+func (t *Table) change(o *operation, page []*message, judge func(relay.Candidate) relay.Verdict, now time.Time) {
 	for _, m := range page {
 		if m.locked > 0 && !o.DryRun {
-			o.Add(relay.SkipLocked, 1)
+			if !o.PutOff(o.Operation, relay.Later{ID: m.ID, Seq: m.Seq}) {
+				o.Add(relay.SkipLocked, 1)
+			}
 			continue
 		}
 		v := judge(t.candidate(m, o, now))
@@ -89,7 +129,9 @@ func (t *Table) operate(o *operation, judge func(relay.Candidate) relay.Verdict,
 			v = relay.Verdict{Why: relay.SkipRefused}
 		}
 		if v.Effect == relay.Skipped {
-			o.Add(v.Why, 1)
+			if m.State != relay.InFlight || !o.PutOff(o.Operation, relay.Later{ID: m.ID, Seq: m.Seq}) {
+				o.Add(v.Why, 1)
+			}
 			continue
 		}
 		o.affected++
@@ -97,13 +139,6 @@ func (t *Table) operate(o *operation, judge func(relay.Candidate) relay.Verdict,
 			t.apply(o, m, v, now)
 		}
 	}
-	if len(page) > 0 {
-		o.Place = []string{strconv.FormatInt(page[len(page)-1].Seq, 10)}
-	}
-	if !more {
-		o.AddUnmatched(t.named(o), o.affected)
-	}
-	return !more || o.Order.Reached(o.affected), 0
 }
 
 // search returns the next messages of an operation, and whether there are more.
