@@ -54,13 +54,16 @@ var arrows = []arrow{
 		others: []string{"github.com/jmoiron/sqlx", "modernc.org/sqlite"},
 	},
 	{
-		folder: "cmd/outboxd", ours: []string{"outbox", "relay", "relay/sink/", "dialect", "dialect/", "sql", "cmd/outboxd/demo", "cmd/outboxd/receive"},
+		folder: "cmd/outboxd", ours: []string{"outbox", "relay", "relay/sink/", "dialect", "dialect/", "sql", "cmd/outboxd/demo", "cmd/outboxd/receive", "cmd/outboxd/tracing"},
 		others: []string{
 			"github.com/spf13/cobra", "github.com/goccy/go-yaml", "github.com/prometheus/client_golang",
 			"github.com/spf13/pflag", "github.com/cenkalti/backoff", // the waits of a start without its database
+			"golang.org/x/time/rate",                                    // of a drill
+			"github.com/itchyny/gojq", "github.com/schollz/progressbar", // of corrections and waits
 		},
 	},
 	{folder: "cmd/outboxd/demo", ours: []string{"outbox", "dialect", "dialect/"}},
+	{folder: "cmd/outboxd/tracing", ours: []string{"relay"}, others: []string{"go.opentelemetry.io/otel"}},
 	{folder: "cmd/outboxd/receive"}, // what it shows, any receiver can do
 	{
 		folder: "integration", ours: []string{"outbox", "relay", "relay/relaytest", "relay/sink/", "dialect", "dialect/", "sql"},

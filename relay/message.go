@@ -33,7 +33,8 @@ type Message struct {
 	AggregateID   *string // nil: NULL, no key and no order; "" is a key
 	Payload       []byte  // nil: both payload columns are NULL
 	ContentType   string
-	Traceparent   string // "" where NULL
+	Traceparent   string        // "" where NULL
+	Trace         *TraceContext // of this send, where a span of the relay stands between; nil: the row's own
 	CreatedAt     time.Time
 	RawHeaders    string   // the column: a JSON object
 	Headers       []Header // RawHeaders parsed and sorted by name; set by the relay before Send

@@ -16,6 +16,7 @@ type config struct {
 	Relay        relayConfig                  `yaml:"relay,omitempty"`
 	HTTP         httpConfig                   `yaml:"http,omitempty"`
 	Log          logConfig                    `yaml:"log,omitempty"`
+	Trace        traceConfig                  `yaml:"trace,omitempty"`
 	Destinations map[string]destinationConfig `yaml:"destinations,omitempty"`
 	Routes       []routeConfig                `yaml:"routes,omitempty"`
 }
@@ -48,6 +49,11 @@ type httpConfig struct {
 type logConfig struct {
 	Level  string `yaml:"level,omitempty"`  // debug, info, warn or error
 	Format string `yaml:"format,omitempty"` // text, json, or auto: text on a terminal
+}
+
+// traceConfig says how spans stand to the trace of who wrote the message. Whether there are spans, the environment says.
+type traceConfig struct {
+	Parent string `yaml:"parent,omitempty"` // link, or child
 }
 
 // destinationConfig has exactly one kind, Kafka, Webhook, Program or Stdout.
@@ -187,5 +193,6 @@ func defaultConfig() config {
 		Relay: relayConfig{Lease: relay.DefaultLease, StopTimeout: relay.DefaultStopTimeout},
 		HTTP:  httpConfig{Listen: ":9465"},
 		Log:   logConfig{Level: "info", Format: "auto"},
+		Trace: traceConfig{Parent: traceLink},
 	}
 }

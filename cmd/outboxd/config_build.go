@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/outboxd/outboxd/cmd/outboxd/tracing"
 	"github.com/outboxd/outboxd/relay"
 	"github.com/outboxd/outboxd/relay/sink/kafka"
 	"github.com/outboxd/outboxd/relay/sink/stdout"
@@ -19,9 +20,10 @@ import (
 
 // parts is what a sink may be made with.
 type parts struct {
-	env lookup
-	out io.Writer // of the stdout sink
-	log *slog.Logger
+	env   lookup
+	out   io.Writer // of the stdout sink
+	log   *slog.Logger
+	trace *tracing.Tracing // nil: no spans
 }
 
 // buildRelay makes the relay's configuration, all but its database, log and observer. A secret that cannot be read is a
@@ -41,7 +43,7 @@ func buildRelay(l *loaded, p parts) (relay.Config, error) {
 			failed = err
 			continue
 		}
-		rc.Destinations[i].Sink = sink
+		rc.Destinations[i].Sink = p.trace.Sink(l.traced(rc.Destinations[i].Name), sink)
 	}
 	if failed != nil {
 		return relay.Config{}, errors.Join(failed, closeSinks(rc))

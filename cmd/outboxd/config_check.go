@@ -35,6 +35,7 @@ func (l *loaded) check() {
 		l.fail("log.level", "wants debug, info, warn or error")
 	}
 	l.oneOf("log.format", c.Log.Format, "auto", "text", "json")
+	l.oneOf("trace.parent", c.Trace.Parent, traceLink, traceChild)
 	prints := ""
 	for _, name := range slices.Sorted(maps.Keys(c.Destinations)) {
 		l.checkDestination(join("destinations", name), c.Destinations[name])

@@ -54,7 +54,7 @@ func (p *program) configValidateCommand() *cobra.Command {
 
 // tryBuild makes all that run would make, and closes it: what only the making finds is a mistake too.
 func tryBuild(l *loaded, env lookup) error {
-	config, err := buildRelay(l, parts{env, io.Discard, slog.New(slog.DiscardHandler)})
+	config, err := buildRelay(l, parts{env: env, out: io.Discard, log: slog.New(slog.DiscardHandler)})
 	if err := errors.Join(err, closeSinks(config)); err != nil {
 		return err
 	}

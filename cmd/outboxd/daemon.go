@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/outboxd/outboxd/cmd/outboxd/tracing"
 	"github.com/outboxd/outboxd/relay"
 )
 
@@ -23,6 +24,7 @@ type daemon struct {
 	log     *slog.Logger
 	metrics *metrics
 	health  *health
+	trace   *tracing.Tracing // of the process; nil: no spans
 
 	config relay.Config // as it was opened, all but the database
 	db     database
@@ -34,7 +36,7 @@ type daemon struct {
 
 // open makes destinations and pools. It connects to nothing yet.
 func (d *daemon) open() error {
-	config, err := buildRelay(d.loaded, parts{d.program.env, d.program.stdout, d.log})
+	config, err := buildRelay(d.loaded, parts{env: d.program.env, out: d.program.stdout, log: d.log, trace: d.trace})
 	if err != nil {
 		return err
 	}

@@ -64,7 +64,7 @@ func (l *loaded) testDestination(ctx context.Context, name string, d destination
 		kafka.Test(ctx, c, told)
 		return nil
 	}
-	sink, err := l.sink(name, parts{p.env, io.Discard, slog.New(slog.DiscardHandler)})
+	sink, err := l.sink(name, parts{env: p.env, out: io.Discard, log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err
 	}

@@ -99,9 +99,8 @@ func (d *drill) run(ctx context.Context, name string) (err error) {
 			return err
 		}
 	}
-	log := slog.New(slog.DiscardHandler)
 	d.to = c.limits(name)
-	if d.to.Sink, err = d.l.sink(name, parts{d.env, io.Discard, log}); err != nil {
+	if d.to.Sink, err = d.l.sink(name, parts{env: d.env, out: io.Discard, log: slog.New(slog.DiscardHandler)}); err != nil {
 		return err
 	}
 	told, list, sendErr := d.sendAll(ctx, messages)

@@ -31,6 +31,8 @@ func (p *program) runRelay(ctx context.Context, once, paused bool) error {
 	for _, words := range l.warnings {
 		d.log.Warn("configuration", "warning", words)
 	}
+	d.trace = openTracing(ctx, p.env, d.log)
+	defer d.trace.Close()
 	if err := d.open(); err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ const (
 	headerSchemaVersion = "schema_version"
 	headerContentType   = "content-type"
 	headerTraceparent   = "traceparent"
+	headerTracestate    = "tracestate" // the row's, but where the relay's own span stands between
 )
 
 // maxWarned bounds how many types a headers remembers to have warned of.
@@ -42,10 +43,17 @@ func (h *headers) of(m *relay.Message) []sarama.RecordHeader {
 	if m.ContentType != "" {
 		all = append(all, relay.Header{Name: headerContentType, Value: m.ContentType})
 	}
-	if relay.IsTraceparent(m.Traceparent) {
-		all = append(all, relay.Header{Name: headerTraceparent, Value: m.Traceparent})
+	if hop := m.Hop(); hop != "" {
+		all = append(all, relay.Header{Name: headerTraceparent, Value: hop})
+	}
+	state, spanned := m.Tracestate()
+	if state != "" {
+		all = append(all, relay.Header{Name: headerTracestate, Value: state})
 	}
 	for _, row := range m.Headers {
+		if spanned && row.Name == headerTracestate {
+			continue // the span's stands for it
+		}
 		if isReserved(row.Name) {
 			h.warn(m.Type, row.Name)
 		} else {

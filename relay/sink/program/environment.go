@@ -42,9 +42,9 @@ func (c Config) environment(m *relay.Message) ([]string, error) {
 	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
 		env = append(env, name+"="+c.Env[name])
 	}
-	trace := &m.Traceparent
-	if !relay.IsTraceparent(m.Traceparent) {
-		trace = nil
+	var trace *string
+	if hop := m.Hop(); hop != "" {
+		trace = &hop
 	}
 	for _, v := range []struct {
 		name   string

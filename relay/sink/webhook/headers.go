@@ -55,7 +55,11 @@ func (h *headers) of(m *relay.Message) (http.Header, error) {
 			return nil, err
 		}
 	}
+	_, spanned := m.Tracestate()
 	for _, row := range m.Headers {
+		if spanned && strings.EqualFold(row.Name, headerTracestate) {
+			continue // the span's stands for it
+		}
 		if h.cfg.isOurs(row.Name) {
 			h.warn(m.Type, row.Name)
 			continue
@@ -86,8 +90,11 @@ func (h *headers) ours(m *relay.Message) []relay.Header {
 	if m.ContentType != "" {
 		ours = append(ours, relay.Header{Name: headerContentType, Value: m.ContentType})
 	}
-	if relay.IsTraceparent(m.Traceparent) {
-		ours = append(ours, relay.Header{Name: headerTraceparent, Value: m.Traceparent})
+	if hop := m.Hop(); hop != "" {
+		ours = append(ours, relay.Header{Name: headerTraceparent, Value: hop})
+	}
+	if state, _ := m.Tracestate(); state != "" {
+		ours = append(ours, relay.Header{Name: headerTracestate, Value: state})
 	}
 	return ours
 }
