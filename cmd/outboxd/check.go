@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -26,8 +27,8 @@ func (l level) String() string {
 	return [...]string{"ok", "warning", "critical", "unknown"}[l]
 }
 
-// MarshalText is the word in JSON.
-func (l level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
+// MarshalJSON writes the word.
+func (l level) MarshalJSON() ([]byte, error) { return json.Marshal(l.String()) }
 
 // limits are what a check goes by. Durations of 0 and counts below 0 are no limit.
 type limits struct {

@@ -154,17 +154,18 @@ func (r checkReport) text(w io.Writer) error {
 
 // prometheus prints what a collector of text files takes.
 func (r checkReport) prometheus(w io.Writer) error {
-	text := "# HELP outboxd_check_status 0 ok, 1 warning, 2 critical, 3 unknown.\n# TYPE outboxd_check_status gauge\n"
-	text += fmt.Sprintf("outboxd_check_status{check=\"all\"} %d\n", r.Level)
+	var text strings.Builder
+	text.WriteString("# HELP outboxd_check_status 0 ok, 1 warning, 2 critical, 3 unknown.\n# TYPE outboxd_check_status gauge\n")
+	fmt.Fprintf(&text, "outboxd_check_status{check=\"all\"} %d\n", r.Level)
 	for _, c := range r.Checks {
-		text += fmt.Sprintf("outboxd_check_status{check=%q} %d\n", c.Name, c.Level)
+		fmt.Fprintf(&text, "outboxd_check_status{check=%q} %d\n", c.Name, c.Level)
 	}
 	if len(r.Checks) > 0 {
-		text += "# HELP outboxd_check_value The figure that was checked: seconds of age, else a count.\n# TYPE outboxd_check_value gauge\n"
+		text.WriteString("# HELP outboxd_check_value The figure that was checked: seconds of age, else a count.\n# TYPE outboxd_check_value gauge\n")
 	}
 	for _, c := range r.Checks {
-		text += fmt.Sprintf("outboxd_check_value{check=%q} %s\n", c.Name, c.number())
+		fmt.Fprintf(&text, "outboxd_check_value{check=%q} %s\n", c.Name, c.number())
 	}
-	_, err := io.WriteString(w, text)
+	_, err := io.WriteString(w, text.String())
 	return err
 }

@@ -162,8 +162,8 @@ func stuck(w dialect.Waits, routes []routeConfig, watched bool) string {
 	case w.Why == dialect.Paused:
 		return verb("is", "are") + " paused"
 	case w.Why == dialect.Retrying:
-		return fmt.Sprintf("%s next try: outboxd list --state pending --routing-key %s shows why, outboxd get ID in full",
-			verb("could not be sent and waits for its", "could not be sent and wait for their"), w.RoutingKey)
+		return fmt.Sprintf("%s next try: outboxd errors --routing-key %s shows why, outboxd why ID of one",
+			verb("could not be sent and waits for its", "could not be sent and wait for their"), shellWord(w.RoutingKey))
 	case w.Why == dialect.Due && watched && time.Duration(w.Oldest) > slowFor:
 		return fmt.Sprintf("%s due, the oldest for %s: no relay has a route for %s, or the relays are too slow",
 			verb("is", "are"), w.Oldest, either(one, "it", "them"))
@@ -187,7 +187,7 @@ func unresolved(failed []dialect.FailedCount) []string {
 		parts = append(parts, fmt.Sprintf("%d %s", reasons[reason], reason))
 	}
 	return []string{messages(total, more) + " failed and " + either(total == 1 && !more, "waits", "wait") + " for a person (" + strings.Join(parts, ", ") +
-		"): see outboxd list --unresolved"}
+		"): see outboxd errors, and outboxd list --unresolved"}
 }
 
 // either picks the word for one or for many.

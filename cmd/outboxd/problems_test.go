@@ -119,7 +119,7 @@ func TestProblems(t *testing.T) {
 		},
 		"retrying": {
 			status: dialect.Status{Relays: alive, Waiting: []dialect.Waits{{RoutingKey: "orders", Why: dialect.Retrying, Messages: 3, Oldest: age(time.Hour)}}},
-			want:   []string{"3 messages of routing key orders could not be sent and wait for their next try: outboxd list --state pending --routing-key orders shows why, outboxd get ID in full"},
+			want:   []string{"3 messages of routing key orders could not be sent and wait for their next try: outboxd errors --routing-key orders shows why, outboxd why ID of one"},
 		},
 		"turned back and paused": {
 			status: dialect.Status{Relays: alive, Waiting: []dialect.Waits{{RoutingKey: "orders", Why: dialect.NoPolicy, Messages: 1}, {RoutingKey: "orders", Why: dialect.Paused, Messages: 2}}},
@@ -140,14 +140,14 @@ func TestProblems(t *testing.T) {
 			}, routes: routes,
 			want: []string{
 				"1 message of routing key x has no route: add one with that match to routes, and restart the relays",
-				"1 message of routing key orders could not be sent and waits for its next try: outboxd list --state pending --routing-key orders shows why, outboxd get ID in full",
+				"1 message of routing key orders could not be sent and waits for its next try: outboxd errors --routing-key orders shows why, outboxd why ID of one",
 				"1 message of routing key orders is due, the oldest for 2m0s: no relay has a route for it, or the relays are too slow",
-				"1 message failed and waits for a person (1 rejected): see outboxd list --unresolved",
+				"1 message failed and waits for a person (1 rejected): see outboxd errors, and outboxd list --unresolved",
 			},
 		},
 		"failed": {
 			status: dialect.Status{Relays: alive, Failed: []dialect.FailedCount{{Reason: "rejected", Messages: 5}, {Reason: "exhausted", Messages: 1}, {Reason: "rejected", Messages: 1}}},
-			want:   []string{"7 messages failed and wait for a person (1 exhausted, 6 rejected): see outboxd list --unresolved"},
+			want:   []string{"7 messages failed and wait for a person (1 exhausted, 6 rejected): see outboxd errors, and outboxd list --unresolved"},
 		},
 	} {
 		if got := problemsOf(c.status, c.routes); !slices.Equal(got, c.want) && len(got)+len(c.want) > 0 {

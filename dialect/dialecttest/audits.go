@@ -99,6 +99,11 @@ func testAudits(t *testing.T, b Backend) {
 			t.Errorf("%s: %s\n%s\nwant %s\n%s", name, got.columns, strings.Join(got.rows, "\n"), want.columns, strings.Join(want.rows, "\n"))
 		}
 	}
+	for name, look := range looks(db) {
+		if err := look(t.Context()); err != nil {
+			t.Errorf("%s, as the reader: %v", name, err)
+		}
+	}
 	if rows := tell(t, b, db, dialect.AuditOfOne, ID("4")).rows; !slices.Equal(rows, []string{"4 0 1 0s 1.5 r1 retry 503 http_5xx 503 pending -", "4 1 1 0s 2 r2 lapse - - - pending -"}) {
 		t.Errorf("attempts of 4: %q", rows)
 	}

@@ -51,8 +51,15 @@ func testErrorsOfFilter(t *testing.T, _ Backend, db DB) {
 		"pending":        {{State: "pending"}, {ErrorClass: "http_5xx", Type: "paid"}, {Key: "4"}, {State: "pending", RoutingKey: "orders"}},
 		"failed pending": {{RoutingKey: "orders"}, {Type: "paid"}, {SchemaVersion: 1}},
 		"": {
-			{State: "done"}, {State: "in_flight"}, {RoutingKey: "mail"}, {RoutingKey: "ORDERS"}, {Type: "x"}, {SchemaVersion: 2}, {Until: &hour},
-			{ErrorClass: "no_policy"}, {Reason: "cancelled"},
+			{State: "done"},
+			{State: "in_flight"},
+			{RoutingKey: "mail"},
+			{RoutingKey: "ORDERS"},
+			{Type: "x"},
+			{SchemaVersion: 2},
+			{Until: &hour},
+			{ErrorClass: "no_policy"},
+			{Reason: "cancelled"},
 		},
 	} {
 		for _, f := range filters {
