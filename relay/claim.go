@@ -43,7 +43,7 @@ func (c *claimer) run(ctx context.Context) {
 		var got int
 		var full bool
 		got, full, err = c.round(ctx)
-		if c.cfg.Once && err == nil && c.finished(ctx, got) {
+		if c.cfg.Once && err == nil && (c.seat.standby() || c.finished(ctx, got)) {
 			return
 		}
 		c.pause(ctx, got, full, err)
@@ -81,7 +81,7 @@ func (c *claimer) pause(ctx context.Context, got int, full bool, err error) {
 func (c *claimer) round(ctx context.Context) (got int, full bool, err error) {
 	c.route()
 	c.crowded = false
-	if c.settler.congested() {
+	if c.settler.congested() || !c.seat.ours() {
 		return 0, false, nil
 	}
 	// Suspects go one by one, so that a pause between them would be their rate.

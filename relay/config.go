@@ -29,6 +29,7 @@ type Config struct {
 	Routes       []Route       // the first whose Match fits a routing key
 	Lease        time.Duration // 1 s to 1 h, default 30 s; renewed at a third of it
 	StopTimeout  time.Duration // how long running sends may go on after a stop, default 25 s
+	MaxActive    int           // how many relays may work on the table at once, the rest stand by; 0: all
 	Instance     string        // of the application; an outbox that belongs to another one is left alone. "": none
 	Retention    Retention
 	Paused       bool // everything is paused before the first claim, until somebody resumes it
@@ -111,6 +112,7 @@ func (cfg *Config) complete() error {
 	check(cfg.Database != nil, "relay: no database")
 	check(cfg.Lease >= shortestLease && cfg.Lease <= time.Hour, "relay: lease %s is not within 1s and 1h", cfg.Lease)
 	check(len(cfg.Routes) > 0, "relay: no routes")
+	check(cfg.MaxActive >= 0, "relay: max active %d is negative", cfg.MaxActive)
 	cfg.Destinations, cfg.Routes = slices.Clone(cfg.Destinations), slices.Clone(cfg.Routes)
 	names := map[string]bool{}
 	for i := range cfg.Destinations {

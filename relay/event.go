@@ -50,9 +50,10 @@ const (
 // Snapshot is how the relay is at one moment, for health checks and gauges.
 type Snapshot struct {
 	DatabaseSeen time.Time            // when the database last answered; zero: never
-	Ticks        map[string]time.Time // when each loop (claim, renew, reclaim, discover, beat, steer, operate, figures, retain) last went round
+	Ticks        map[string]time.Time // when each loop (claim, renew, reclaim, discover, beat, steer, operate, figures, retain, sit) last went round
 	Destinations []DestinationState
 	Figures      *Figures // of the whole table; nil: another relay tells them, or none
+	Standby      bool     // as many other relays work on the table as may
 	Refused      string   // why nothing is sent: the outbox belongs to another instance; "": it does not
 }
 

@@ -66,10 +66,11 @@ func (r *Relay) finishOnce(ctx context.Context) {
 	}
 }
 
-func (r *Relay) presence() Beat {
+// presence is what this relay tells of itself. One that stands by, or may not work here, serves no destination.
+func (r *Relay) presence(active bool) Beat {
 	routes := r.routing.Load()
 	b := Beat{Host: r.cfg.Host, Version: r.cfg.Version, ConfigHash: routes.hash, Instance: r.cfg.Instance}
-	if !r.owner.serves() {
+	if !active || !r.owner.serves() {
 		return b
 	}
 	for _, d := range r.destinations {

@@ -29,6 +29,10 @@ func (r *Relay) operate(ctx context.Context) {
 	asked := "" // of which configuration
 	for wait := time.Duration(0); sleep(ctx, wait); {
 		r.ticks.mark("operate")
+		if !r.seat.ours() {
+			wait = operateEvery
+			continue
+		}
 		if hash := r.routing.Load().hash; hash != asked && r.askForNoPolicy(ctx, hash) == nil {
 			asked = hash
 		}

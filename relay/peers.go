@@ -19,7 +19,8 @@ const (
 type peers struct {
 	own    string
 	seen   map[string]sighting
-	joined time.Time // the first of the beats that followed each other without a gap
+	joined time.Time // the first of the beats that followed each other without a gap, and said the same of active
+	active bool      // the last one said that we do not stand by
 	beaten time.Time // the last one
 	quiet  bool      // no beat was tried since the last look
 	twin   time.Time // when somebody else last beat under this name
@@ -37,11 +38,11 @@ func (r *Relay) beat(ctx context.Context) {
 	for {
 		r.ticks.mark("beat")
 		r.divide(ctx, p)
-		if asked := time.Now(); asked.Sub(p.beaten) >= beatEvery {
+		if asked, active := time.Now(), r.seat.ours(); asked.Sub(p.beaten) >= beatEvery || active != p.active {
 			_ = r.belongs(ctx) // else it tells of no destinations
-			err := r.call(ctx, "beat", func(ctx context.Context) error { return r.cfg.Database.Beat(ctx, r.presence()) })
+			err := r.call(ctx, "beat", func(ctx context.Context) error { return r.cfg.Database.Beat(ctx, r.presence(active)) })
 			if p.quiet = false; err == nil {
-				p.beat(asked, time.Now())
+				p.beat(asked, time.Now(), active)
 				r.divide(ctx, p) // what changes under our name from here to the next look is not ours
 			}
 		}
@@ -83,12 +84,13 @@ func (r *Relay) divide(ctx context.Context, p *peers) {
 	}
 }
 
-// beat takes that this relay told of itself: asked for at one moment, and there for others to see at the other.
-func (p *peers) beat(asked, there time.Time) {
-	if asked.Sub(p.beaten) >= peerAlive {
+// beat takes that this relay told of itself, and whether it stands by: asked for at one moment, and there for others to see
+// at the other.
+func (p *peers) beat(asked, there time.Time, active bool) {
+	if asked.Sub(p.beaten) >= peerAlive || active != p.active {
 		p.joined = there
 	}
-	p.beaten = asked
+	p.beaten, p.active = asked, active
 }
 
 func (p *peers) watch(told []Peer, now time.Time) {
@@ -126,7 +128,7 @@ func (p *peers) serving(destination string, now time.Time) []string {
 
 // part is this relay's among those that share something. Who has just joined waits until no other can take it for absent.
 func (p *peers) part(relays []string, now time.Time) part {
-	if len(relays) > 1 && now.Sub(p.joined) < joinAfter {
+	if !p.active || len(relays) > 1 && now.Sub(p.joined) < joinAfter {
 		return part{}
 	}
 	return part{turn: slices.Index(relays, p.own), of: len(relays)}

@@ -12,7 +12,7 @@ func TestPeers_LateBeat(t *testing.T) {
 	p := &peers{own: "b", seen: map[string]sighting{}}
 	asked := time.Now()
 	there := asked.Add(4 * time.Second)
-	p.beat(asked, there)
+	p.beat(asked, there, true)
 	p.watch([]Peer{{Name: "a", Seen: "1", Destinations: []string{"d"}}}, there)
 	if got := p.part(p.serving("d", there), there.Add(joinAfter-time.Second)); got.places(8) != 0 || got.standby(8) {
 		t.Errorf("%+v, want nothing yet", got)
@@ -28,12 +28,12 @@ func TestPeers_Gap(t *testing.T) {
 	for gap, places := range map[time.Duration]int{peerAlive - time.Second: 4, peerAlive: 0} {
 		p := &peers{own: "b", seen: map[string]sighting{}}
 		first := time.Now()
-		p.beat(first, first)
-		p.beat(first.Add(time.Minute), first.Add(time.Minute))
+		p.beat(first, first, true)
+		p.beat(first.Add(time.Minute), first.Add(time.Minute), true)
 		joined := p.joined
 		p.joined = first // long ago
 		again := first.Add(time.Minute + gap)
-		p.beat(again, again)
+		p.beat(again, again, true)
 		p.watch([]Peer{{Name: "a", Seen: "1", Destinations: []string{"d"}}}, again)
 		if got := p.part(p.serving("d", again), again.Add(time.Second)); got.places(8) != places || joined.Equal(first) {
 			t.Errorf("after a gap of %s: %+v, want %d places", gap, got, places)

@@ -24,6 +24,7 @@ type Relay struct {
 	known        known
 	pauses       pauses
 	owner        owner
+	seat         seat
 	leases       *leases
 	settler      *settler
 
@@ -51,6 +52,7 @@ func New(cfg Config) (*Relay, error) {
 	r := &Relay{cfg: cfg, log: cfg.Log, leases: newLeases(cfg.Lease), wake: make(chan struct{}, 1)}
 	r.routing.Store(&routing{cfg.Routes, cfg.ConfigHash})
 	r.known.seen, r.faults.last, r.ticks.at = map[string]time.Time{}, map[string]time.Time{}, map[string]time.Time{}
+	r.seat.wanted = cfg.MaxActive > 0
 	r.owner.asking = make(chan struct{}, 1)
 	r.settler = newSettler(r)
 	for _, d := range cfg.Destinations {
@@ -76,7 +78,7 @@ func (r *Relay) Run(ctx context.Context) {
 
 	keeping, endKeeping := context.WithCancel(context.WithoutCancel(ctx))
 	var keepers, writers sync.WaitGroup
-	for _, loop := range []func(context.Context){r.renew, r.finish, r.beat} {
+	for _, loop := range []func(context.Context){r.renew, r.finish, r.beat, r.sit} {
 		keepers.Go(func() { loop(keeping) })
 	}
 	for range settleWriters {
@@ -140,11 +142,14 @@ func (r *Relay) leave(ctx context.Context) {
 
 // Snapshot tells how the relay is.
 func (r *Relay) Snapshot() Snapshot {
-	s := Snapshot{DatabaseSeen: r.seen.time(), Refused: r.owner.why(), Figures: r.telling.now(time.Now())}
+	s := Snapshot{DatabaseSeen: r.seen.time(), Refused: r.owner.why(), Standby: !r.seat.ours(), Figures: r.telling.now(time.Now())}
 	for _, d := range r.destinations {
 		state := d.state()
-		if r.pauses.lane(d.Name, "") {
+		switch {
+		case r.pauses.lane(d.Name, ""):
 			state.State = "paused"
+		case s.Standby:
+			state.State, state.Limit = "standby", 0
 		}
 		s.Destinations = append(s.Destinations, state)
 	}

@@ -50,7 +50,9 @@ func (r *Relay) discover(ctx context.Context) {
 	for ctx.Err() == nil {
 		r.ticks.mark("discover")
 		began := time.Now()
-		_ = r.discoverOnce(ctx) // call has logged it, and the next look is soon
+		if r.seat.ours() {
+			_ = r.discoverOnce(ctx) // call has logged it, and the next look is soon
+		}
 		sleep(ctx, max(discoverEvery, 20*time.Since(began)))
 	}
 }

@@ -40,6 +40,7 @@ type relayConfig struct {
 	Name        string        `yaml:"name,omitempty"` // unique on the table; empty: one is made of the host's
 	Lease       time.Duration `yaml:"lease,omitempty"`
 	StopTimeout time.Duration `yaml:"stop_timeout,omitempty"`
+	MaxActive   int           `yaml:"max_active,omitempty"` // relays at work on the table, the rest stand by; 0: all
 }
 
 type httpConfig struct {

@@ -26,6 +26,7 @@ func (l *loaded) check() {
 		l.fail("instance", "wants at most %d bytes", maxInstance)
 	}
 	l.between("relay.lease", c.Relay.Lease, time.Second, time.Hour)
+	l.atLeastOne("relay.max_active", c.Relay.MaxActive)
 	l.between("relay.stop_timeout", c.Relay.StopTimeout, 100*time.Millisecond, time.Hour)
 	if _, _, err := net.SplitHostPort(c.HTTP.Listen); err != nil && c.HTTP.Listen != "off" {
 		l.fail("http.listen", `wants an address with a port, such as ":9465", or off`)

@@ -28,6 +28,7 @@ func envFields() [][2]string {
 		{"OUTBOXD_RELAY_NAME", "relay.name"},
 		{"OUTBOXD_RELAY_LEASE", "relay.lease"},
 		{"OUTBOXD_RELAY_STOP_TIMEOUT", "relay.stop_timeout"},
+		{"OUTBOXD_RELAY_MAX_ACTIVE", "relay.max_active"},
 		{"OUTBOXD_LISTEN", "http.listen"},
 		{"OUTBOXD_LOG_LEVEL", "log.level"},
 		{"OUTBOXD_LOG_FORMAT", "log.format"},

@@ -104,7 +104,7 @@ func (r report) print(w io.Writer) error {
 	for _, s := range r.Relays {
 		relays = append(relays, relayRow{
 			s.Name, s.Host, s.Version, s.StartedAt, s.SeenFor.String() + " ago",
-			strings.Join(s.Destinations, ", "),
+			serves(s.Destinations),
 		})
 	}
 	var waits []waitsRow
@@ -124,6 +124,14 @@ func (r report) print(w io.Writer) error {
 		pauses = append(pauses, pauseRow{s.Target, s.Actor, s.Note, left(s.Left)})
 	}
 	return firstError(section(w, relays), section(w, pauses), section(w, waits), section(w, failed), section(w, breakers))
+}
+
+// serves says what a relay works for. One that stands by, or was refused, tells of no destinations.
+func serves(destinations []string) string {
+	if len(destinations) == 0 {
+		return "none: it stands by, or is refused"
+	}
+	return strings.Join(destinations, ", ")
 }
 
 // left says how long a pause goes on.
