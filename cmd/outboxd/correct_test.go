@@ -1,8 +1,13 @@
 package main
 
 import (
+	"context"
+	"io"
 	"strings"
 	"testing"
+
+	"github.com/outboxd/outboxd/dialect"
+	"github.com/outboxd/outboxd/relay"
 )
 
 // TestExpression: what an expression makes of a payload. Numbers keep their digits, and what cannot be is named.
@@ -144,5 +149,49 @@ func TestProgress(t *testing.T) {
 	g.end()
 	if got := out.String(); got != "applied so far: 4 of 10 messages\n" {
 		t.Errorf("said %q", got)
+	}
+}
+
+// fakeTable is a table of one message, whose payload may change from one look to the next.
+type fakeTable struct {
+	payloads  []string
+	corrected []dialect.Correction
+}
+
+func (f *fakeTable) Correctable(_ context.Context, _ relay.Operation, _ relay.State, _ []string) ([]dialect.Correctable, []string, error) {
+	return []dialect.Correctable{{Payload: dialect.Payload{ID: "m1"}}}, nil, nil
+}
+
+func (f *fakeTable) Payloads(_ context.Context, of []dialect.Payload) (found []dialect.Payload, err error) {
+	if len(of) > 0 {
+		found = []dialect.Payload{{ID: "m1", Text: []byte(f.payloads[0])}}
+		f.payloads = f.payloads[1:]
+	}
+	return found, nil
+}
+
+func (f *fakeTable) Correct(_ context.Context, _ string, corrections []dialect.Correction) error {
+	f.corrected = append(f.corrected, corrections...)
+	return nil
+}
+
+// TestCorrectReadAgain: what was counted is read again before it is corrected, and left out where it is not the same any more.
+func TestCorrectReadAgain(t *testing.T) {
+	t.Parallel()
+	for second, want := range map[string]int{`{"n":1}`: 1, `{"n":2}`: 0} {
+		change, err := newExpression(".n = 3")
+		if err != nil {
+			t.Fatal(err)
+		}
+		table := &fakeTable{payloads: []string{`{"n":1}`, second}}
+		p := &program{stderr: io.Discard}
+		r := request{Operation: relay.Operation{Op: relay.OpCorrect}, correcting: &correcting{change: change}, yes: true}
+		found, err := p.lookAtPayloads(t.Context(), table, r)
+		if err != nil || found.Affected != 1 {
+			t.Fatalf("counted %+v, %v", found, err)
+		}
+		if err := p.writeCorrections(t.Context(), table, &r); (err == nil) != (want == 1) || len(table.corrected) != want {
+			t.Errorf("of a payload that is %s now: %v, %v", second, table.corrected, err)
+		}
 	}
 }
