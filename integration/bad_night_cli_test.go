@@ -1,61 +1,77 @@
 package integration
 
 import (
-	"encoding/json"
-	"fmt"
-	"slices"
+	"regexp"
 	"strings"
 	"testing"
 )
 
-// byCommands works through the night with outboxd alone.
+// byCommands works through the night with the commands of docs/operations.md, and holds what they print to what is shown
+// there.
 func byCommands(t *testing.T, n *badNight) {
-	reader, operator, corrector := command{n.reader}, command{n.operator}, command{n.corrector}
-	eventually(t, patience, func() error {
-		var groups []struct {
-			State, Type    string
-			SchemaVersions []int  `json:"schema_versions"`
-			ErrorClass     string `json:"error_class"`
+	for _, b := range n.page(t) {
+		shown, isCommand := strings.CutPrefix(b.text, "$ outboxd ")
+		if b.language != "text" || !isCommand {
+			continue
 		}
-		if err := json.Unmarshal([]byte(reader.run(t, "errors", "-o", "json")), &groups); err != nil {
-			t.Fatal(err)
+		line, shown, _ := strings.Cut(shown, "\n")
+		args := words(line)
+		n.before(t, args[0])
+		url := n.operator
+		switch args[0] {
+		case "errors", "check", "operations":
+			url = n.reader
+		case "correct":
+			url = n.corrector
 		}
-		for _, g := range groups {
-			if g.Type == nightOrders && g.State == "failed" && g.ErrorClass == "http_5xx" && slices.Equal(g.SchemaVersions, []int{2}) {
-				return nil
-			}
+		stdout, stderr, code := outboxd(t, []string{"OUTBOXD_DATABASE_URL=" + url}, args...)
+		if code != 0 {
+			t.Fatalf("outboxd %s: exit code %d\n%s%s", line, code, stdout, stderr)
 		}
-		return fmt.Errorf("outboxd errors finds %+v", groups)
-	})
-	if status := reader.run(t, "status"); !strings.Contains(status, "failed") {
-		t.Errorf("the status says\n%s", status)
-	}
-	operator.run(t, "pause", "--type", nightOrders, "--schema-version", "2", "--indefinitely", "--note", "misspelt amount", "--yes", "--wait")
-	n.expectPaused(t)
-
-	corrector.run(t, "correct", "--type", nightOrders, "--schema-version", "2", "--jq", ".amount = .amont | del(.amont)",
-		"--note", "amount was misspelt", "--yes", "--wait")
-	operator.run(t, "resume", "--type", nightOrders, "--schema-version", "2", "--note", "amount is spelt right", "--yes", "--wait")
-
-	n.restore()
-	n.waitSent(t)
-	operator.run(t, "replay", "--state", "failed", "--routing-key", nightCharges, "--note", "the provider is back", "--yes", "--wait")
-	n.waitSent(t)
-	operator.run(t, "resolve", "--state", "failed", "--reason", "rejected", "--note", "nobody wants newsletters any more", "--yes", "--wait")
-	if groups := strings.TrimSpace(reader.run(t, "errors", "-o", "json")); groups != "[]" {
-		t.Errorf("outboxd errors finds %s", groups)
+		t.Logf("$ outboxd %s\n%s%s", line, stdout, stderr)
+		expectShown(t, line, shown, stdout+stderr)
+		n.after(t, args[0])
 	}
 }
 
-// command is a person at the command line, who has the URL of the database.
-type command struct{ url string }
-
-// run runs a command that has to succeed, and returns what it printed.
-func (c command) run(t *testing.T, args ...string) string {
-	t.Helper()
-	stdout, stderr, code := outboxd(t, []string{"OUTBOXD_DATABASE_URL=" + c.url}, args...)
-	if code != 0 {
-		t.Fatalf("outboxd %s: exit code %d\n%s", strings.Join(args, " "), code, stderr)
+// words are those of a command line; what stands in double quotes is one.
+func words(line string) (all []string) {
+	for i, part := range strings.Split(line, `"`) {
+		if i%2 == 1 {
+			all = append(all, part)
+		} else {
+			all = append(all, strings.Fields(part)...)
+		}
 	}
-	return stdout
+	return all
+}
+
+// expectShown looks for each line that the page shows in what a command printed, whatever the names and figures are.
+func expectShown(t *testing.T, command, shown, printed string) {
+	t.Helper()
+	lines := map[string]bool{}
+	for line := range strings.Lines(printed) {
+		lines[likeAny(line)] = true
+	}
+	for line := range strings.Lines(shown) {
+		if !lines[likeAny(line)] {
+			t.Errorf("docs/operations.md shows of outboxd %s\n%sand it printed\n%s", command, line, printed)
+			return
+		}
+	}
+}
+
+// likeAny is a line without what differs from run to run.
+func likeAny(line string) string {
+	for _, p := range []struct{ like, becomes string }{
+		{`[0-9a-f]{8}-[0-9a-f-]{27}`, "ID"},
+		{`\d{4}-\d\d-\d\dT[0-9:.]+Z`, "TIME"},
+		{`\S+@\S+`, "WHO"},
+		{` \(left as they are: [^)]*\)`, ""},
+		{`\d+(\.\d+)?`, "N"},
+		{`\s+`, " "},
+	} {
+		line = regexp.MustCompile(p.like).ReplaceAllString(line, p.becomes)
+	}
+	return strings.TrimSpace(line)
 }

@@ -4,11 +4,15 @@ import (
 	"database/sql"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 )
 
-// bySQL works through the night with what any client of the database can do.
+// operation is what an INSERT of docs/operations.md asks for.
+var operation = regexp.MustCompile(`VALUES \(.*'(pause|correct|resume|replay|resolve)'`)
+
+// bySQL works through the night with the statements of docs/operations.md, and the shipped audit queries.
 func bySQL(t *testing.T, n *badNight) {
 	operator, corrector := n.session(t, n.operator), n.session(t, n.corrector)
 	var misspelt *errorGroup
@@ -27,24 +31,22 @@ func bySQL(t *testing.T, n *badNight) {
 	if len(operator.audit(t, "breakers")) == 0 {
 		t.Error("no breaker is on record")
 	}
-	operator.ask(t, "pause", `{"type":"order_paid","schema_version":2,"indefinitely":true}`, "misspelt amount")
-	n.expectPaused(t)
-
-	const correction = "0190163d-9000-7000-8000-00000000c0de"
-	corrector.exec(t, n.readCommitted())
-	corrector.exec(t, `INSERT INTO outbox_correction (operation_id, id, payload, old_payload)
-		SELECT '`+correction+`', id, replace(payload, '"amont":', '"amount":'), payload FROM outbox
-		WHERE type = 'order_paid' AND schema_version = 2 AND state <> 'done' AND payload LIKE '%"amont":%'`)
-	corrector.exec(t, `INSERT INTO outbox_operation (id, op, filter, note)
-		VALUES ('`+correction+`', 'correct', '{"type":"order_paid","schema_version":2}', 'amount was misspelt')`)
-	corrector.waitApplied(t)
-	operator.ask(t, "resume", `{"type":"order_paid","schema_version":2}`, "amount is spelt right")
-
-	n.restore()
-	n.waitSent(t)
-	operator.ask(t, "replay", `{"state":"failed","routing_key":"charge_order"}`, "the provider is back")
-	n.waitSent(t)
-	operator.ask(t, "resolve", `{"state":"failed","reason":"rejected"}`, "nobody wants newsletters any more")
+	for _, b := range n.page(t) {
+		if b.language != "sql" {
+			continue
+		}
+		who, op := operator, operation.FindStringSubmatch(b.text)[1]
+		if op == "correct" {
+			who = corrector
+			who.exec(t, n.readCommitted())
+		}
+		n.before(t, op)
+		for statement := range strings.SplitSeq(strings.TrimSpace(b.text), ";\n") {
+			who.exec(t, strings.TrimSuffix(statement, ";"))
+		}
+		who.waitCount(t, patience, 0, "SELECT count(*) FROM outbox_operation WHERE applied_at IS NULL")
+		n.after(t, op)
+	}
 	for _, name := range []string{"errors", "waiting"} {
 		if rows := operator.audit(t, name); len(rows) > 0 {
 			t.Errorf("the audit query %s finds %q", name, rows)
@@ -77,18 +79,6 @@ func (n *badNight) session(t *testing.T, url string) atDatabase {
 	t.Cleanup(func() { db.Close() })
 	db.SetMaxOpenConns(1)
 	return atDatabase{&database{DB: db, engine: n.engine, name: n.name, url: url}}
-}
-
-// ask writes an operation and waits until it is applied.
-func (s atDatabase) ask(t *testing.T, op, filter, note string) {
-	t.Helper()
-	s.exec(t, "INSERT INTO outbox_operation (op, filter, note) VALUES ('"+op+"', '"+filter+"', '"+note+"')")
-	s.waitApplied(t)
-}
-
-func (s atDatabase) waitApplied(t *testing.T) {
-	t.Helper()
-	s.waitCount(t, patience, 0, "SELECT count(*) FROM outbox_operation WHERE applied_at IS NULL")
 }
 
 // audit runs one of the shipped files as it is.
