@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -44,6 +45,7 @@ func TestReadme(t *testing.T) {
 	if n := db.count(t, "SELECT count(*) FROM outbox WHERE aggregateid = '43' OR state <> 'done'"); n != 0 {
 		t.Errorf("%d messages of order 43, which was rolled back, or not done", n)
 	}
+	checkEvidence(t, db, dir, stdout)
 	records := readTopic(t, topic)
 	for _, r := range records {
 		id, _ := header(r, "id")
@@ -53,6 +55,22 @@ func TestReadme(t *testing.T) {
 	}
 	if n := db.count(t, "SELECT count(*) FROM outbox WHERE result LIKE '%@%'"); n == 0 || n != len(records) {
 		t.Errorf("%d messages in the topic, and %d that say so", len(records), n)
+	}
+}
+
+// checkEvidence holds that the drill found the receiver that charges twice, that the next configuration is refused, and that
+// the page for a review has both the drill and what it rests on.
+func checkEvidence(t *testing.T, db *database, dir, stdout string) {
+	t.Helper()
+	if n := db.count(t, `SELECT count(*) FROM outbox_operation WHERE op = 'drill' AND filter LIKE '%"sent":1,%"differed":1,%'`); n != 1 {
+		t.Errorf("%d drills that found one answer to differ, want 1", n)
+	}
+	if !regexp.MustCompile(`(?m)^NO +charge_order +charge_order +1 +done `).MatchString(stdout) {
+		t.Errorf("compat does not refuse version 1 of charge_order:\n%s", stdout)
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "evidence.md"))
+	if err != nil || !strings.Contains(string(page), "differ 1 · unanswered 0. *(outbox_operation") {
+		t.Errorf("the page: %v\n%s", err, page)
 	}
 }
 
