@@ -66,8 +66,15 @@ func TestCut(t *testing.T) {
 		limit int
 		want  string
 	}{
-		{"", 5, ""}, {"hello", 5, "hello"}, {"hello!", 5, "hello"}, {"hellö!", 5, "hell"}, {"hel😀", 5, "hel"}, {"h😀lo", 5, "h😀"},
-		{"ö", 0, ""}, {"ö", 1, ""}, {"\x80\x80\x80\x80\x80\x80", 5, "\x80\x80"},
+		{"", 5, ""},
+		{"hello", 5, "hello"},
+		{"hello!", 5, "hello"},
+		{"hellö!", 5, "hell"},
+		{"hel😀", 5, "hel"},
+		{"h😀lo", 5, "h😀"},
+		{"ö", 0, ""},
+		{"ö", 1, ""},
+		{"\x80\x80\x80\x80\x80\x80", 5, "\x80\x80"},
 	} {
 		if got := relay.Cut(c.text, c.limit); got != c.want {
 			t.Errorf("Cut(%q, %d) = %q, want %q", c.text, c.limit, got, c.want)

@@ -53,7 +53,7 @@ func sessionOf(pid int) int {
 	return int(session)
 }
 
-// isAlive tells whether a process is more than an exit code that nobody has taken yet. proc_pid_stat(5)
+// isAlive tells whether a process is more than an exit code that nobody has taken yet (proc_pid_stat(5)).
 func isAlive(pid int) bool {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	rest := stat[bytes.LastIndexByte(stat, ')')+1:]
