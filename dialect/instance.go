@@ -51,13 +51,22 @@ func (i *Inspector) SetInstance(ctx context.Context, name, actor, note string) (
 		if err := i.execOn(ctx, q, i.Operations.SetInstance, string(value)); err != nil {
 			return err
 		}
-		filter, err := json.Marshal(map[string]string{"instance": name, "before": before})
-		if err != nil {
-			return err
-		}
-		return i.execOn(ctx, q, i.Operations.Did, NewUUID(), relay.OpInstance, string(filter), actor, note, 1)
+		return i.did(ctx, q, relay.OpInstance, map[string]string{"instance": name, "before": before}, actor, note, 1)
 	})
 	return before, i.Wrap("set the instance", err)
+}
+
+// Did writes down, as an operation that is applied, what somebody did without a relay. filter becomes a JSON object.
+func (i *Inspector) Did(ctx context.Context, op relay.Op, filter any, actor, note string, affected int) error {
+	return i.Wrap("write the operation", i.Write(ctx, func(q sqlx.ExtContext) error { return i.did(ctx, q, op, filter, actor, note, affected) }))
+}
+
+func (i *Inspector) did(ctx context.Context, q sqlx.ExtContext, op relay.Op, filter any, actor, note string, affected int) error {
+	text, err := json.Marshal(filter)
+	if err != nil {
+		return err
+	}
+	return i.execOn(ctx, q, i.Operations.Did, NewUUID(), string(op), string(text), actor, note, affected)
 }
 
 // Instance implements relay.Instances.

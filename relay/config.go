@@ -100,7 +100,7 @@ type Emit struct {
 func (cfg *Config) complete() error {
 	fill(&cfg.Lease, DefaultLease)
 	fill(&cfg.StopTimeout, DefaultStopTimeout)
-	cfg.Retention.complete()
+	cfg.Retention = cfg.Retention.Or(DefaultRetention())
 	fill(&cfg.Log, slog.New(slog.DiscardHandler))
 	var errs []error
 	check := func(ok bool, format string, args ...any) {

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"time"
@@ -26,11 +27,16 @@ const (
 	DefaultKeepOperations = 365 * 24 * time.Hour
 )
 
-func (k *Retention) complete() {
-	fill(&k.Done, DefaultKeepDone)
-	fill(&k.Resolved, DefaultKeepResolved)
-	fill(&k.Attempts, DefaultKeepAttempts)
-	fill(&k.Operations, DefaultKeepOperations)
+// DefaultRetention is that of relay/DESIGN.md, Retention.
+func DefaultRetention() Retention {
+	return Retention{DefaultKeepDone, DefaultKeepResolved, DefaultKeepAttempts, DefaultKeepOperations}
+}
+
+// Or fills in what is zero.
+func (k Retention) Or(other Retention) Retention {
+	return Retention{
+		cmp.Or(k.Done, other.Done), cmp.Or(k.Resolved, other.Resolved), cmp.Or(k.Attempts, other.Attempts), cmp.Or(k.Operations, other.Operations),
+	}
 }
 
 // Kept names what goes after its time.

@@ -14,6 +14,7 @@ type config struct {
 	Database     databaseConfig               `yaml:"database,omitempty"`
 	Instance     string                       `yaml:"instance,omitempty"` // of the application; an outbox of another one is left alone
 	Relay        relayConfig                  `yaml:"relay,omitempty"`
+	Retention    retentionConfig              `yaml:"retention,omitempty"`
 	HTTP         httpConfig                   `yaml:"http,omitempty"`
 	Log          logConfig                    `yaml:"log,omitempty"`
 	Trace        traceConfig                  `yaml:"trace,omitempty"`

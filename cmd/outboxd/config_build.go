@@ -37,6 +37,7 @@ func buildRelay(l *loaded, p parts) (relay.Config, error) {
 	rc.Name, rc.Host, rc.Version = orElse(l.config.Relay.Name, fmt.Sprintf("%s-%04x", host, rand.N(1<<16))), host, builtFrom().Version
 	rc.MaxActive = l.config.Relay.MaxActive
 	rc.Lease, rc.StopTimeout, rc.Instance = l.config.Relay.Lease, l.config.Relay.StopTimeout, l.config.Instance
+	rc.Retention = l.config.Retention.keep()
 	var failed error // of the last one: it has the mistakes of all
 	for i := range rc.Destinations {
 		sink, err := l.sink(rc.Destinations[i].Name, p)

@@ -22,6 +22,7 @@ func (l *loaded) check() {
 	if len(c.Relay.Name) > 100 {
 		l.fail("relay.name", "wants at most 100 characters")
 	}
+	l.checkRetention()
 	if len(c.Instance) > maxInstance {
 		l.fail("instance", "wants at most %d bytes", maxInstance)
 	}

@@ -21,6 +21,7 @@ import (
 type operator interface {
 	Preview(ctx context.Context, op relay.Operation, memory dialect.Memory) (dialect.Preview, error)
 	Ask(ctx context.Context, op relay.Operation) (id string, err error)
+	Did(ctx context.Context, op relay.Op, filter any, actor, note string, affected int) error
 	Operation(ctx context.Context, id string) (dialect.Operation, error)
 	Asked(ctx context.Context, open bool, limit int) ([]dialect.Operation, error)
 	Record(ctx context.Context, op relay.Operation, told dialect.Drill) (id string, err error)

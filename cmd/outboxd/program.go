@@ -59,7 +59,7 @@ func (p *program) root() *cobra.Command {
 	})
 	root.AddCommand(p.runCommand(), p.migrateCommand(), p.enqueueCommand(), p.listCommand(), p.getCommand(), p.whyCommand(),
 		p.statusCommand(), p.auditCommand(), p.replayCommand(), p.retryNowCommand(), p.correctCommand(), p.cancelCommand(),
-		p.resolveCommand(), p.pauseCommand(), p.resumeCommand(), p.operationsCommand(), p.instanceCommand(), p.initCommand(), p.configCommand(),
+		p.resolveCommand(), p.pauseCommand(), p.resumeCommand(), p.operationsCommand(), p.instanceCommand(), p.purgeCommand(), p.initCommand(), p.configCommand(),
 		p.snippetCommand(), p.destCommand(), p.receiveCommand(), p.doctorCommand(), p.demoCommand(), p.versionCommand())
 	root.AddCommand(p.errorsCommand(), p.checkCommand(), p.statsCommand())
 	root.AddCommand(p.compatCommand(), p.drillCommand(), p.evidenceCommand())
