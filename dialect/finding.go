@@ -85,7 +85,7 @@ func FoundClock(database, asked, answered time.Time) Finding {
 
 // Hold is what keeps a database from forgetting old versions of rows: every claim then walks past the dead ones.
 type Hold struct {
-	Name string // of the session or transaction, such as session 4711
+	Name string // such as the transaction of pid 4711
 	More string // whose it is and what it does, such as user shop, idle in transaction; may be empty
 	For  Age
 	End  string // what a person does to end it
@@ -103,7 +103,7 @@ func FoundHolds(holds []Hold, older time.Duration) []Finding {
 		if h.More != "" {
 			more = " (" + h.More + ")"
 		}
-		findings = append(findings, Warn(check, h.End, "%s%s has had its transaction open for %s: rows that died since then may have to stay, and claims walk past them",
+		findings = append(findings, Warn(check, h.End, "%s%s has been open for %s: rows that died since then may have to stay, and claims walk past them",
 			h.Name, more, h.For))
 	}
 	return findings

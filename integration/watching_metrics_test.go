@@ -9,25 +9,24 @@ import (
 	"testing"
 )
 
-// scraped are the labels of each metric in a scrape; those of a histogram are there under their own names too.
-type scraped map[string]map[string]bool
+// scraped are the labels of each metric in a scrape, and their values. The series of a histogram have their own names.
+type scraped map[string]map[string][]string
 
 var (
-	sample = regexp.MustCompile(`(?m)^(outboxd_[a-z_]+)(?:\{(.*)\})? `)
-	label  = regexp.MustCompile(`([a-z_]+)="`)
-	named  = regexp.MustCompile(`\b(outboxd_[a-z_]+)(?:\{([^}]*)\})?`)
-	asked  = regexp.MustCompile(`([a-z_]+) *(?:=~|!~|!=|=)`)
-	groups = regexp.MustCompile(`\b(?:by|on) \(([a-z_, ]+)\)`)
+	sample  = regexp.MustCompile(`(?m)^(outboxd_[a-z_]+)(?:\{(.*)\})? `)
+	named   = regexp.MustCompile(`\b(outboxd_[a-z_]+)(?:\{([^}]*)\})?`)
+	matcher = regexp.MustCompile(`([a-z_]+)(?:=~|!~|!=|=)"([^"]*)"`) // in a scrape a label and its value
+	groups  = regexp.MustCompile(`\b(?:by|on) \(([a-z_, ]+)\)`)
 )
 
 func scrapedFrom(text string) scraped {
 	all := scraped{}
 	for _, line := range sample.FindAllStringSubmatch(text, -1) {
 		if all[line[1]] == nil {
-			all[line[1]] = map[string]bool{}
+			all[line[1]] = map[string][]string{}
 		}
-		for _, l := range label.FindAllStringSubmatch(line[2], -1) {
-			all[line[1]][l[1]] = true
+		for _, l := range matcher.FindAllStringSubmatch(line[2], -1) {
+			all[line[1]][l[1]] = append(all[line[1]][l[1]], l[2])
 		}
 	}
 	return all
@@ -36,32 +35,29 @@ func scrapedFrom(text string) scraped {
 // addedLabels come of the scrape, or of several outboxes in one process.
 func addedLabels() []string { return []string{"job", "namespace", "instance", "pod", "outbox"} }
 
-// lacks says what an expression asks for and the scrape has not: a metric, or a label of the one that the label stands at. One
-// that it groups by has to be of some metric in it.
+// lacks says what an expression asks for and the scrape has not: a metric, a label of it, a value of that. A label that it
+// groups by has to be of some metric in it.
 func (s scraped) lacks(expr string) (missing []string) {
-	all := map[string]bool{}
-	for _, added := range addedLabels() {
-		all[added] = true
-	}
+	there := addedLabels()
 	for _, m := range named.FindAllStringSubmatch(expr, -1) {
-		labels, there := s[m[1]]
-		if !there {
+		if _, found := s[m[1]]; !found {
 			missing = append(missing, m[1])
-			continue
 		}
-		for l := range labels {
-			all[l] = true
+		for label := range s[m[1]] {
+			there = append(there, label)
 		}
-		for _, l := range asked.FindAllStringSubmatch(m[2], -1) {
-			if !labels[l[1]] && !slices.Contains(addedLabels(), l[1]) {
-				missing = append(missing, m[1]+"{"+l[1]+"}")
+		for _, l := range matcher.FindAllStringSubmatch(m[2], -1) {
+			for value := range strings.SplitSeq(l[2], "|") {
+				if !slices.Contains(addedLabels(), l[1]) && !slices.Contains(s[m[1]][l[1]], value) {
+					missing = append(missing, fmt.Sprintf("%s{%s=%q}", m[1], l[1], value))
+				}
 			}
 		}
 	}
 	for _, g := range groups.FindAllStringSubmatch(expr, -1) {
-		for l := range strings.SplitSeq(g[1], ",") {
-			if l = strings.TrimSpace(l); !all[l] {
-				missing = append(missing, "label "+l)
+		for label := range strings.SplitSeq(g[1], ",") {
+			if label = strings.TrimSpace(label); !slices.Contains(there, label) {
+				missing = append(missing, "label "+label)
 			}
 		}
 	}
@@ -69,7 +65,7 @@ func (s scraped) lacks(expr string) (missing []string) {
 }
 
 // TestWatchedMetrics: every metric that an alert or the dashboard names is in the scrape of a relay that has worked a little,
-// with the labels that are asked for.
+// with the labels and values that are asked for.
 func TestWatchedMetrics(t *testing.T) {
 	t.Parallel()
 	expressions := readDashboard(t).expressions()

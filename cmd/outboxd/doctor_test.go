@@ -55,6 +55,38 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
+// TestDoctor_Twins: two relays that run under one name are found by how often it tells that it is alive; and none is while
+// there is one.
+func TestDoctor_Twins(t *testing.T) {
+	t.Parallel()
+	l := newFile(t)
+	env := func(name string) (string, bool) {
+		if value, there := map[string]string{"OUTBOXD_RELAY_NAME": "same", "OUTBOXD_LISTEN": "off"}[name]; there {
+			return value, true
+		}
+		return l.env(name)
+	}
+	config := write(t, t.TempDir(), "outboxd.yaml", "destinations: {screen: {stdout: {}}}\nroutes: [{match: orders, to: screen}]\n")
+	runs := func() {
+		t.Helper()
+		_, stderr, _ := start(t, env, "run", "-c", config)
+		eventually(t, "a relay that works", func() bool { return strings.Contains(stderr.String(), `"msg":"working"`) })
+	}
+	names := func() dialect.Finding {
+		_, findings := found(t, env, "-c", config)
+		for _, f := range findings {
+			if f.Check == "relay names" {
+				return f
+			}
+		}
+		return dialect.Finding{}
+	}
+	runs()
+	eventually(t, "the relay in doctor's eyes", func() bool { return names().Verdict == dialect.VerdictOK })
+	runs()
+	eventually(t, "two of one name in doctor's eyes", func() bool { return strings.Contains(names().What, "more than one relay runs as same") })
+}
+
 // TestFoundWindows compares windows with the tries of the policies that lead there.
 func TestFoundWindows(t *testing.T) {
 	t.Parallel()

@@ -82,7 +82,7 @@ func (d *DB) lookAtHolds(ctx context.Context, older time.Duration) (findings []d
 	var holds []dialect.Hold
 	for _, t := range found {
 		hold := dialect.Hold{
-			Name: fmt.Sprintf("thread %d", t.Thread), For: t.Held, More: strings.Join([]string{"user " + t.User, "at " + t.Host, t.Command, t.Isolation}, ", "),
+			Name: fmt.Sprintf("the transaction of thread %d", t.Thread), For: t.Held, More: strings.Join([]string{"user " + t.User, "at " + t.Host, t.Command, t.Isolation}, ", "),
 			End: fmt.Sprintf("commit sooner in that application, or end the session: KILL %d", t.Thread),
 		}
 		if t.Thread == 0 {

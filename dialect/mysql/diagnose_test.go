@@ -44,7 +44,25 @@ func TestDiagnose_HeldTransaction(t *testing.T) {
 		if err := db.work.Get(&zone, "SELECT @@time_zone"); err != nil || zone != "+00:00" {
 			t.Errorf("the session's time zone is %q after it, %v", zone, err)
 		}
+		d.prepared(t)
+		eventually(t, "the prepared transaction in the findings", func() bool {
+			return dialecttest.HasFinding(db.Diagnose(t.Context(), 0), "transactions", dialect.VerdictWarning, "XA ROLLBACK")
+		})
 	})
+}
+
+// prepared leaves a prepared transaction behind, whose session is gone, until the end of the test.
+func (d testDatabase) prepared(t *testing.T) {
+	t.Helper()
+	session := d.open(t)
+	session.SetMaxOpenConns(1)
+	for _, statement := range []string{"XA START", "INSERT INTO outbox (type) VALUES ('prepared') --", "XA END", "XA PREPARE"} {
+		if _, err := session.Exec(statement + " '" + d.schema + "'"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() { d.exec(t, "XA ROLLBACK '"+d.schema+"'") })
+	session.SetMaxIdleConns(0)
 }
 
 // Messages that are deleted where they are inserted are seen by no relay, and by the server's statistics, where it has any.

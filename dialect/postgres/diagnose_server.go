@@ -56,7 +56,7 @@ func lookAtHolds(ctx context.Context, q sqlx.ExtContext, older time.Duration) ([
 	var holds []dialect.Hold
 	for _, s := range sessions {
 		holds = append(holds, dialect.Hold{
-			Name: fmt.Sprintf("the session of pid %d", s.Pid), For: s.Held,
+			Name: fmt.Sprintf("the transaction of pid %d", s.Pid), For: s.Held,
 			More: told("user", s.Usename, "application", s.Application, "at", s.Address, "", s.State),
 			End:  fmt.Sprintf("commit sooner in that application, or end the session: SELECT pg_terminate_backend(%d)", s.Pid),
 		})
