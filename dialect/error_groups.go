@@ -80,6 +80,7 @@ func (i *Inspector) Errors(ctx context.Context, f relay.Filter) (Errors, error) 
 		return found, err
 	}
 	var rows []erring
+	beyond := map[string]bool{} // routing keys of which not all that is pending was looked at
 	err := i.Wrap("errors", i.Read(ctx, func(q sqlx.ExtContext) (err error) {
 		if f.State != relay.Pending {
 			if rows, found.FailedMore, err = i.erring(ctx, q, f, Walk{Query: i.Texts.ErringFailed, Order: "at DESC, seq DESC"}, CountBound); err != nil {
@@ -90,19 +91,22 @@ func (i *Inspector) Errors(ctx context.Context, f relay.Filter) (Errors, error) 
 			return nil
 		}
 		var pending []erring
-		pending, found.PendingMore, found.KeysMore, err = i.erringPending(ctx, q, f)
+		pending, found.KeysMore, err = i.erringPending(ctx, q, f, beyond)
 		rows = append(rows, pending...)
 		return err
 	}))
-	found.Groups = group(rows, found)
+	found.PendingMore = len(beyond) > 0
+	found.Groups = group(rows, func(r erring) bool {
+		return r.State == string(relay.Failed) && found.FailedMore || r.State == string(relay.Pending) && beyond[r.RoutingKey]
+	})
 	return found, err
 }
 
-// erringPending looks at the pending messages, group by group.
-func (i *Inspector) erringPending(ctx context.Context, q sqlx.ExtContext, f relay.Filter) (rows []erring, more, keysMore bool, err error) {
+// erringPending looks at the pending messages, group by group, and notes of which routing keys there are more.
+func (i *Inspector) erringPending(ctx context.Context, q sqlx.ExtContext, f relay.Filter, beyond map[string]bool) (rows []erring, keysMore bool, err error) {
 	groups, err := i.Groups(ctx, q, f.RoutingKey)
 	if err != nil || len(groups) == 0 {
-		return nil, false, false, err
+		return nil, false, err
 	}
 	if keysMore = len(groups) > GroupBound; keysMore {
 		groups = groups[:GroupBound]
@@ -110,16 +114,18 @@ func (i *Inspector) erringPending(ctx context.Context, q sqlx.ExtContext, f rela
 	bound := max(pendingBound/len(groups)/3, leastOfGroup)
 	for _, g := range groups {
 		for _, walk := range i.parts(g) {
-			part, beyond, err := i.erring(ctx, q, f, walk, bound)
+			part, more, err := i.erring(ctx, q, f, walk, bound)
 			if err != nil {
-				return nil, false, false, err
+				return nil, false, err
 			}
-			rows, more = append(rows, part...), more || beyond
+			if rows = append(rows, part...); more {
+				beyond[g.RoutingKey] = true
+			}
 		}
 	}
 	// The parts of a small group are the same messages.
 	slices.SortFunc(rows, func(a, b erring) int { return cmp.Compare(a.Seq, b.Seq) })
-	return slices.CompactFunc(rows, func(a, b erring) bool { return a.Seq == b.Seq }), more, keysMore, nil
+	return slices.CompactFunc(rows, func(a, b erring) bool { return a.Seq == b.Seq }), keysMore, nil
 }
 
 // parts are the walks of a group.
@@ -162,8 +168,8 @@ ORDER BY n`
 // errorKind is what the messages of a group have in common.
 type errorKind struct{ state, routingKey, kind, reason, class, fingerprint string }
 
-// group counts messages by what went wrong.
-func group(rows []erring, bounds Errors) []ErrorGroup {
+// group counts messages by what went wrong. more tells that there are more of such a message's routing key and state.
+func group(rows []erring, more func(erring) bool) []ErrorGroup {
 	at := map[errorKind]int{}
 	groups := []ErrorGroup{}
 	for _, r := range rows {
@@ -173,10 +179,9 @@ func group(rows []erring, bounds Errors) []ErrorGroup {
 		if !there {
 			n = len(groups)
 			at[kind] = n
-			more := r.State == string(relay.Failed) && bounds.FailedMore || r.State == string(relay.Pending) && bounds.PendingMore
 			groups = append(groups, ErrorGroup{
 				State: r.State, RoutingKey: r.RoutingKey, Type: r.Type, Reason: r.Reason, ErrorClass: r.ErrorClass,
-				Error: fingerprint, More: more, FirstAt: r.At,
+				Error: fingerprint, More: more(r), FirstAt: r.At,
 			})
 		}
 		groups[n].add(r)

@@ -126,9 +126,21 @@ func nextOf(g dialect.ErrorGroup) []string {
 		if len(g.SchemaVersions) == 1 {
 			pause += " --schema-version " + strconv.Itoa(g.SchemaVersions[0])
 		}
-		return append(next, pause+" --for 30m", "outboxd retry-now"+same)
+		next = append(next, pause+" --for 30m")
+	}
+	if payloadMayBe(g) {
+		next = append(next, "outboxd correct"+same+` --jq EXPRESSION --note "what was wrong with them"`)
+	}
+	if g.State == string(relay.Pending) {
+		return append(next, "outboxd retry-now"+same)
 	}
 	return append(next, "outboxd replay"+same, "outboxd resolve"+same+` --note "why they need nothing more"`)
+}
+
+// payloadMayBe tells that a destination answered, so that the payload may be what is wrong.
+func payloadMayBe(g dialect.ErrorGroup) bool {
+	class := value(g.ErrorClass)
+	return strings.HasPrefix(class, "http_4") || strings.HasPrefix(class, "http_5") || class == "too_large" || class == "invalid" || class == "program"
 }
 
 // selection are the flags that name the messages of a group, as far as flags can.
