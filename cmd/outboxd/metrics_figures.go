@@ -57,18 +57,18 @@ func (f figures) waiting(l *labels, told *relay.Figures, to sums) {
 		}
 	}
 	cut[other] = cut[other] || told.Beyond
-	any := cut[other]
+	some := cut[other]
 	to.add(f.truncated, oneIf(cut[other]), other)
 	for key := range l.routingKeys {
 		to.add(f.truncated, oneIf(cut[key]), key)
-		any = any || cut[key]
+		some = some || cut[key]
 	}
 	for at := range l.lanes {
 		if !cut[at.routingKey] {
 			to.most(f.queueAge, 0, at.routingKey, at.kind, at.destination)
 		}
 	}
-	if !any {
+	if !some {
 		l.eachType(func(kind string) { to.add(f.messages, 0, kind, string(relay.Pending)) })
 	}
 }

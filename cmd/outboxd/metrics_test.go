@@ -101,7 +101,8 @@ func flood(m *metrics, destinations ...string) {
 			{Kind: relay.EventFinal, Destination: destination, RoutingKey: name, Type: name, State: relay.Finished},
 			{Kind: relay.EventFinal, Destination: destination, Type: name, State: relay.Failed, Reason: reasons()[i%len(reasons())]},
 			{Kind: relay.EventTurned, Destination: destination, RoutingKey: name, Type: name, Class: causes()[i%len(causes())]},
-			{Kind: relay.EventLost, Destination: destination}, {Kind: relay.EventLapse, Destination: destination, Count: 1},
+			{Kind: relay.EventLost, Destination: destination},
+			{Kind: relay.EventLapse, Destination: destination, Count: 1},
 			{Kind: relay.EventOperation, Op: ops()[i%len(ops())], Result: results()[i%len(results())], Count: 1},
 		})
 	}

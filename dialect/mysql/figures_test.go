@@ -182,7 +182,7 @@ func TestFigures_Snapshot(t *testing.T) {
 		if age := snapshot(); age != nil {
 			t.Errorf("without a right to it the age is %v", *age)
 		}
-		b.exec(t, "GRANT PROCESS ON *.* TO "+b.testDatabase.schema)
+		b.exec(t, "GRANT PROCESS ON *.* TO "+b.schema)
 		tx, err := b.db.Beginx()
 		if err != nil {
 			t.Fatal(err)
