@@ -54,7 +54,7 @@ func (d *daemon) close() error { return errors.Join(closeSinks(d.config), d.db.C
 // serve makes what health checks and scrapes are answered from.
 func (d *daemon) serve(ctx context.Context, registry *prometheus.Registry) {
 	d.metrics = metricsIn(registry, d.name, d.loaded.config)
-	d.health = &health{lease: d.config.Lease, stopped: ctx.Err}
+	d.health = &health{outbox: d.name, lease: d.config.Lease, stopped: ctx.Err}
 	d.metrics.series.MustRegister(newGauges(&d.metrics.labels, d.health.snapshot))
 }
 

@@ -9,9 +9,11 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/outboxd/outboxd/relay"
@@ -28,6 +30,7 @@ type snapshotter func() relay.Snapshot
 // health answers /livez, /readyz and /metrics. None of them depends on a destination: one that is down is no reason to
 // restart the relay or to take it away.
 type health struct {
+	outbox  string // its name, where the process has several
 	lease   time.Duration
 	stopped func() error                // the error of the daemon's context: not nil from the signal on
 	running atomic.Pointer[snapshotter] // nil while the database or its schema is waited for
@@ -77,21 +80,36 @@ func (h *health) ready() error {
 	return nil
 }
 
-func (h *health) handler(m *metrics) http.Handler {
+// handler answers for all outboxes of the process. Where one is not well, it is named, and the others do not hide it.
+func handler(series prometheus.Gatherer, outboxes ...*health) http.Handler {
 	mux := http.NewServeMux()
-	probe := func(check func() error) http.HandlerFunc {
+	probe := func(check func(*health) error) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
-			if err := check(); err != nil {
-				http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			var wrong []string
+			for _, h := range outboxes {
+				if err := check(h); err != nil {
+					wrong = append(wrong, joinWords(h.outbox, err.Error()))
+				}
+			}
+			if len(wrong) > 0 {
+				http.Error(w, strings.Join(wrong, "\n"), http.StatusServiceUnavailable)
 				return
 			}
 			fmt.Fprintln(w, "ok")
 		}
 	}
-	mux.HandleFunc("GET /livez", probe(h.live))
-	mux.HandleFunc("GET /readyz", probe(h.ready))
-	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
+	mux.HandleFunc("GET /livez", probe((*health).live))
+	mux.HandleFunc("GET /readyz", probe((*health).ready))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(series, promhttp.HandlerOpts{EnableOpenMetrics: true}))
 	return mux
+}
+
+// joinWords says of which outbox something is, where there are several.
+func joinWords(outbox, words string) string {
+	if outbox == "" {
+		return words
+	}
+	return outbox + ": " + words
 }
 
 // serve listens until stop is called. An address that is taken, by a second relay on the host, is a warning: the relay's

@@ -13,7 +13,7 @@ import (
 // probed asks a health made of a snapshot.
 func probed(h *health, path string) int {
 	recorder := httptest.NewRecorder()
-	h.handler(newMetrics(config{}, build{})).ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, path, nil))
+	handler(newMetrics(config{}, build{}).registry, h).ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, path, nil))
 	return recorder.Code
 }
 
@@ -62,7 +62,7 @@ func TestHealth(t *testing.T) {
 // scrape returns what /metrics says.
 func scrape(m *metrics) string {
 	recorder := httptest.NewRecorder()
-	(&health{stopped: func() error { return nil }}).handler(m).ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	handler(m.registry, &health{stopped: func() error { return nil }}).ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	return recorder.Body.String()
 }
 

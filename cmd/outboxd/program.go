@@ -19,8 +19,8 @@ type program struct {
 	stdout, stderr io.Writer
 	hangups        *hangups // nil: this process gets no signals
 
-	configFile string
-	logLevel   string
+	configFiles []string // more than one for run only
+	logLevel    string
 }
 
 // run executes one command line. An error is printed here and nowhere else.
@@ -52,7 +52,7 @@ func (p *program) root() *cobra.Command {
 	root := group("outboxd", "Transactional outbox relay: from an INSERT to done",
 		"outboxd takes the messages that applications wrote into the outbox table and sends them to their destinations.\n"+
 			"It is not a mail server.")
-	root.PersistentFlags().StringVarP(&p.configFile, "config", "c", "", "configuration `file` (or "+envConfig+")")
+	root.PersistentFlags().StringArrayVarP(&p.configFiles, "config", "c", nil, "configuration `file` (or "+envConfig+")")
 	root.PersistentFlags().StringVar(&p.logLevel, "log-level", "", "debug, info, warn or error (or OUTBOXD_LOG_LEVEL)")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%s; see %s --help", flagWords(err), cmd.CommandPath())
@@ -126,11 +126,14 @@ func someIDs(cmd *cobra.Command, args []string) error {
 
 // load reads the configuration that flags and environment name.
 func (p *program) load() (*loaded, error) {
-	file := p.configFile
-	if file == "" {
-		file, _ = get(p.env, envConfig)
+	switch len(p.configFiles) {
+	case 0:
+		file, _ := get(p.env, envConfig)
+		return p.loadFile(file)
+	case 1:
+		return p.loadFile(p.configFiles[0])
 	}
-	return p.loadFile(file)
+	return &loaded{decoder: newDecoder()}, usagef("--config: give one file; only run takes several, each of an outbox of its own")
 }
 
 // loadFile reads a configuration file, if there is one, with the environment and the flags over it.

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"sync"
 
 	"github.com/spf13/cobra"
 )
@@ -13,6 +15,7 @@ func (p *program) runCommand() *cobra.Command {
 		Long: "run sends what is in the outbox until SIGTERM or SIGINT; a second one ends it at once. SIGHUP lets it read its\n" +
 			"configuration again: routes, policies and limits change, and nothing under way is dropped.\n" +
 			"With --once it ends when nothing that it may send is due: exit 0, or 8 if messages still wait.\n" +
+			"With several --config, each of an outbox of its own, one process works on all of them, and a fault of one stops no other.\n" +
 			"With --paused everything is paused before the first claim, as after a restore: look first, then outboxd resume --everything.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.runRelay(cmd.Context(), once, paused) },
 	}
@@ -21,36 +24,57 @@ func (p *program) runCommand() *cobra.Command {
 	return cmd
 }
 
-// runRelay is the life of the daemon: configuration, health checks, and then the outbox's own: database, relay.
+// runRelay is the life of the process: configuration, health checks, and then each outbox's own: database, relay.
 func (p *program) runRelay(ctx context.Context, once, paused bool) error {
-	l, err := p.load()
+	outboxes, err := p.outboxes()
 	if err != nil {
 		return err
 	}
-	d := &daemon{program: p, file: l.file, loaded: l, log: newLog(p.stderr, l.config.Log), once: once, paused: paused}
-	for _, words := range l.warnings {
-		d.log.Warn("configuration", "warning", words)
-	}
-	d.trace = openTracing(ctx, p.env, d.log)
-	defer d.trace.Close()
-	if err := d.open(); err != nil {
-		return err
-	}
-	d.serve(ctx, newRegistry(builtFrom()))
-	defer serve(ctx, l.config.HTTP.Listen, d.health.handler(d.metrics), d.log)()
-
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	hangups := p.hangups.listen()
-	go func() {
-		for {
-			select {
-			case <-hangups:
-				d.reload()
-			case <-ctx.Done():
-				return
+	for i, d := range outboxes {
+		d.once, d.paused = once, paused
+		if err := d.open(); err != nil {
+			for _, opened := range outboxes[:i] {
+				err = errors.Join(err, opened.close())
 			}
+			return err
 		}
-	}()
-	return d.run(ctx)
+	}
+	series, checks := newRegistry(builtFrom()), []*health{}
+	for _, d := range outboxes {
+		d.serve(ctx, series)
+		checks = append(checks, d.health)
+	}
+	first := outboxes[0]
+	defer serve(ctx, first.loaded.config.HTTP.Listen, handler(series, checks...), first.log)()
+
+	working, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go p.reloadAll(working, outboxes)
+	return runAll(ctx, outboxes)
+}
+
+// runAll runs the outboxes side by side, until all have ended.
+func runAll(ctx context.Context, outboxes []*daemon) error {
+	errs := make([]error, len(outboxes))
+	var running sync.WaitGroup
+	for i, d := range outboxes {
+		running.Go(func() { errs[i] = d.keep(ctx) })
+	}
+	running.Wait()
+	return errors.Join(errs...)
+}
+
+// reloadAll lets each outbox read its configuration anew at every SIGHUP.
+func (p *program) reloadAll(ctx context.Context, outboxes []*daemon) {
+	hangups := p.hangups.listen()
+	for {
+		select {
+		case <-hangups:
+			for _, d := range outboxes {
+				d.reload()
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
 }
