@@ -33,7 +33,7 @@ func difference(before, after []byte) string {
 			b.WriteString("    …\n")
 			break
 		}
-		b.WriteString("  " + line[:2] + harmless(clip(line[2:], textRunes)) + "\n")
+		b.WriteString("  " + line[:2] + harmless(clip(line[2:])) + "\n")
 	}
 	return b.String()
 }

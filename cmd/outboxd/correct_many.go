@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/outboxd/outboxd/dialect"
 	"github.com/outboxd/outboxd/relay"
@@ -27,6 +28,7 @@ type correcting struct {
 
 	of   []dialect.Payload            // the messages that it corrects, without their payloads
 	seen map[string][sha256.Size]byte // by their ids, what their payloads were
+	said strings.Builder              // what people see when all are read
 }
 
 // Why a message is left as it is, beside what a relay says.
@@ -44,8 +46,8 @@ const (
 // correctChunk is how many payloads are in memory together.
 const correctChunk = 100
 
-// lookAtPayloads reads the payloads of a correction and counts what it would do. It shows the first differences where a person is asked,
-// or wants a dry run.
+// lookAtPayloads reads the payloads of a correction and counts what it would do. It shows the first differences where a
+// person is asked, or wants a dry run.
 func (p *program) lookAtPayloads(ctx context.Context, db corrector, r request) (found dialect.Preview, err error) {
 	c, op := r.correcting, r.Operation
 	c.seen = map[string][sha256.Size]byte{}
@@ -65,13 +67,14 @@ func (p *program) lookAtPayloads(ctx context.Context, db corrector, r request) (
 			}
 			for _, m := range payloads {
 				if !op.Order.Reached(found.Affected) {
-					p.tryChange(ctx, r, m, &found)
+					r.tryChange(ctx, m, &found)
 				}
 			}
 			shown.at(len(c.seen))
 		}
 	}
 	shown.end()
+	fmt.Fprint(p.stderr, c.said.String())
 	found.AddUnmatched(len(c.ids), found.Affected)
 	if n := found.Skipped[skipErroneous]; n > 0 && !c.skipErrors {
 		return found, failf(exitNotAllowed, "no new payload for %s: mend the expression or narrow the filter, or add --skip-errors "+
@@ -107,7 +110,7 @@ func (c *correcting) unseen(page []dialect.Correctable, found *dialect.Preview) 
 }
 
 // tryChange makes the new payload of one message, counts it, and shows what a person should see of it.
-func (p *program) tryChange(ctx context.Context, r request, m dialect.Payload, found *dialect.Preview) {
+func (r request) tryChange(ctx context.Context, m dialect.Payload, found *dialect.Preview) {
 	c := r.correcting
 	old, asked := m.Content(), !r.yes || r.DryRun
 	c.seen[m.ID] = sha256.Sum256(old)
@@ -117,27 +120,27 @@ func (p *program) tryChange(ctx context.Context, r request, m dialect.Payload, f
 		found.Add(skipUnchanged, 1)
 	case err != nil:
 		found.Add(skipErroneous, 1)
-		p.tellErroneous(m.ID, err, asked, found.Skipped[skipErroneous])
+		c.tellErroneous(m.ID, err, asked, found.Skipped[skipErroneous])
 	default:
 		c.of = append(c.of, dialect.Payload{ID: m.ID, Seq: m.Seq})
 		if found.Affected++; asked && found.Affected <= correctShown {
-			fmt.Fprintf(p.stderr, "%s\n%s", m.ID, difference(old, payload))
+			fmt.Fprintf(&c.said, "%s\n%s", m.ID, difference(old, payload))
 		}
 	}
 }
 
 // tellErroneous lists a message of which there is no new payload. What jq says quotes the old one: only a person who is asked
 // sees it.
-func (p *program) tellErroneous(id string, err error, asked bool, n int) {
+func (c *correcting) tellErroneous(id string, err error, asked bool, n int) {
 	words := err.Error()
 	if q, ok := errors.AsType[*quoting](err); ok && asked {
-		words += ": " + harmless(clip(q.err.Error(), textRunes))
+		words += ": " + harmless(clip(q.err.Error()))
 	}
 	switch {
 	case n <= correctListed:
-		fmt.Fprintf(p.stderr, "%s: %s\n", id, words)
+		fmt.Fprintf(&c.said, "%s: %s\n", id, words)
 	case n == correctListed+1:
-		fmt.Fprintln(p.stderr, "… and more")
+		fmt.Fprintln(&c.said, "… and more")
 	}
 }
 

@@ -16,17 +16,17 @@ const textRunes = 160
 // firstLine is the first line of a text that has something in it, cut to textRunes.
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	return clip(strings.TrimSpace(line), textRunes)
+	return clip(strings.TrimSpace(line))
 }
 
 // beginning is the start of a text, its lines in one.
 func beginning(text string) string {
-	return clip(strings.Join(strings.Fields(text), " "), textRunes)
+	return clip(strings.Join(strings.Fields(text), " "))
 }
 
-func clip(text string, runes int) string {
-	if list := []rune(text); len(list) > runes {
-		return string(list[:runes-1]) + "…"
+func clip(text string) string {
+	if list := []rune(text); len(list) > textRunes {
+		return string(list[:textRunes-1]) + "…"
 	}
 	return text
 }

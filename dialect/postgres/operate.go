@@ -62,9 +62,10 @@ UPDATE /*schema.*/outbox_operation SET progress = ?::text, affected = ?::bigint,
   applied_at = CASE WHEN ?::boolean THEN clock_timestamp() END
 WHERE id = ?::uuid`
 
-// OFFSET keeps the two apart: each correction finds its message by the id, and a join of whole tables is none of the plans.
+// OFFSET keeps the two apart: each correction finds its message by the id, in order and no more than are wanted, also before
+// the table of corrections is analysed.
 const walkCorrections = walked + `json_build_array(id::text)::text AS place
-FROM (SELECT id AS corrected FROM /*schema.*/outbox_correction WHERE operation_id = ?::uuid AND id > ?::uuid) c
+FROM (SELECT id AS corrected FROM /*schema.*/outbox_correction WHERE operation_id = ?::uuid AND id > ?::uuid ORDER BY id OFFSET 0) c
 CROSS JOIN LATERAL (SELECT * FROM /*schema.*/outbox WHERE id = corrected OFFSET 0) o
 ORDER BY corrected LIMIT ?::int`
 
