@@ -84,9 +84,10 @@ func TestWatchedMetrics(t *testing.T) {
 	p := startRelay(t, "destinations: {screen: {stdout: {}}}\nroutes: [{match: order_paid, to: screen, types: {order_paid: {}}}]\n",
 		append(db.env(), "OUTBOXD_LISTEN=127.0.0.1:0"))
 	p.waitReady(t, http.StatusOK)
+	found := scraped{}
 	eventually(t, patience, func() error {
 		_, text := ask(t, p.address(t), "/metrics")
-		found := scrapedFrom(text)
+		found = scrapedFrom(text)
 		for _, expr := range expressions {
 			if missing := found.lacks(expr); len(missing) > 0 {
 				return fmt.Errorf("the scrape lacks %s, of %s", strings.Join(missing, ", "), expr)
@@ -94,4 +95,10 @@ func TestWatchedMetrics(t *testing.T) {
 		}
 		return nil
 	})
+	page := string(readFile(t, runbook+"OutboxdLoopStalled.md"))
+	for _, loop := range found["outboxd_loop_last_tick_timestamp_seconds"]["loop"] {
+		if !strings.Contains(page, "*"+loop+"*") {
+			t.Errorf("OutboxdLoopStalled.md does not say what loop %s does", loop)
+		}
+	}
 }

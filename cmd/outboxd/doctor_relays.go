@@ -58,7 +58,7 @@ func foundAlive(relays []dialect.RelayStatus, c config) []dialect.Finding {
 		findings = append(findings, dialect.Warn(check, "give all of them the same configuration",
 			"they have different destinations or routes: %s", strings.Join(groups, " against ")))
 	} else if len(c.Destinations) > 0 && alive[names[0]].ConfigHash != c.hash() {
-		findings = append(findings, dialect.Warn(check, "restart them with this configuration, or name theirs with -c",
+		findings = append(findings, dialect.Warn(check, "reload or restart them with this configuration, or name theirs with -c",
 			"they run with other destinations or routes than this configuration has"))
 	}
 	if groups := groupsOf(alive, func(r dialect.RelayStatus) string { return r.Version }); len(groups) > 1 {
