@@ -32,7 +32,10 @@ func causes() []string { return []string{relay.ClassPaused, relay.ClassNoPolicy,
 func states() []string { return []string{"ok", "ramp", "open", "throttled", "standby", "paused"} }
 
 func ops() []relay.Op {
-	return []relay.Op{relay.OpReplay, relay.OpCorrect, relay.OpRetryNow, relay.OpCancel, relay.OpResolve, relay.OpPause, relay.OpResume}
+	return []relay.Op{
+		relay.OpReplay, relay.OpCorrect, relay.OpRetryNow, relay.OpCancel, relay.OpResolve, relay.OpPause, relay.OpResume,
+		relay.OpDrill, relay.OpPurge, relay.OpInstance,
+	}
 }
 
 // results are what becomes of an operation.

@@ -161,7 +161,7 @@ func right(t *testing.T, s *Store, n int) {
 		}
 	}
 	slices.Sort(took)
-	t.Logf("%d done and %d waiting: the figures took %v, %v at most", n, n, took[len(took)/2], took[len(took)-1])
+	t.Logf("%d done and %d waiting: the figures took %v, %v at least and %v at most", n, n, took[len(took)/2], took[0], took[len(took)-1])
 	if os.Getenv("OUTBOXD_TEST_SLOW") == "1" && took[len(took)/2] > 100*time.Millisecond {
 		t.Errorf("the figures took %v, want 100 ms at most", took[len(took)/2])
 	}
