@@ -18,7 +18,7 @@ type Physician interface {
 // Ailment is something that is wrong with an outbox, and what is found of it.
 type Ailment struct {
 	Name  string
-	SQL   string // brings it about
+	SQL   string // brings it about; empty: it is there already
 	Check string
 	As    dialect.Verdict
 	Says  string // in what is wrong, or in the mend
@@ -48,23 +48,37 @@ func TestDiagnose(t *testing.T, further []Ailment, open func(t *testing.T) Backe
 		Fill(t, b) // r1 renewed its lease minutes ago
 		ExpectFinding(t, b.Open().Diagnose(t.Context(), time.Hour), "leases", dialect.VerdictWarning, "leases of relay r1")
 	})
-	all := append([]Ailment{
-		{"no version", "DELETE FROM outbox_version", "schema", dialect.VerdictFault, "outboxd migrate up"},
-		{"a newer schema that admits us", "INSERT INTO outbox_version (version, admits) VALUES (7, 1)", "schema", dialect.VerdictWarning, "version 7"},
-		{"a newer schema that does not", "INSERT INTO outbox_version (version, admits) VALUES (7, 5)", "schema", dialect.VerdictFault, "install a newer outboxd"},
-		{"a column missing", "ALTER TABLE outbox DROP COLUMN send_id", "tables", dialect.VerdictFault, "no column send_id"},
-		{"a table missing", "DROP TABLE outbox_control", "tables", dialect.VerdictFault, "outbox_control"},
-		{"the claim's index on something else", otherIndex, "indexes", dialect.VerdictFault, "outbox_due"},
-		{"the claim's index on something else, so that claims are slow", otherIndex, "claim", dialect.VerdictFault, "outbox_due"},
-	}, further...)
-	for _, a := range all {
-		t.Run(a.Name, func(t *testing.T) {
+	for name, course := range courses(further) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := open(t)
-			execute(t, b, strings.ReplaceAll(a.SQL, otherIndex, b.Forms().OtherIndex))
-			ExpectFinding(t, b.Open().Diagnose(t.Context(), time.Hour), a.Check, a.As, a.Says)
+			for _, a := range course {
+				execute(t, b, strings.ReplaceAll(a.SQL, otherIndex, b.Forms().OtherIndex))
+				ExpectFinding(t, b.Open().Diagnose(t.Context(), time.Hour), a.Check, a.As, a.Says)
+			}
 		})
 	}
+}
+
+// courses are what befalls an outbox, one ailment after the other: those of every engine, and each further one by itself.
+func courses(further []Ailment) map[string][]Ailment {
+	all := map[string][]Ailment{
+		"versions": {
+			{SQL: "INSERT INTO outbox_version (version, admits) VALUES (7, 1)", Check: "schema", As: dialect.VerdictWarning, Says: "version 7"},
+			{SQL: "INSERT INTO outbox_version (version, admits) VALUES (8, 5)", Check: "schema", As: dialect.VerdictFault, Says: "install a newer outboxd"},
+			{SQL: "DELETE FROM outbox_version", Check: "schema", As: dialect.VerdictFault, Says: "outboxd migrate up"},
+		},
+		"index, table and column": {
+			{SQL: otherIndex, Check: "indexes", As: dialect.VerdictFault, Says: "outbox_due"},
+			{Check: "claim", As: dialect.VerdictFault, Says: "outbox_due"},
+			{SQL: "DROP TABLE outbox_control", Check: "tables", As: dialect.VerdictFault, Says: "table outbox_control is missing"},
+			{SQL: "ALTER TABLE outbox DROP COLUMN send_id", Check: "tables", As: dialect.VerdictFault, Says: "no column send_id"},
+		},
+	}
+	for _, a := range further {
+		all[a.Name] = []Ailment{a}
+	}
+	return all
 }
 
 // otherIndex stands for the engine's own words.
