@@ -95,8 +95,11 @@ func (d *daemon) work(ctx context.Context) error {
 		return errors.Join(failf(exitConfiguration, "%w", err), closeSinks(config))
 	}
 	d.log.Info("working", "relay", config.Name)
-	r.Run(ctx)
+	refusal := d.runAdmitted(ctx, r)
 	d.log.Info("stopped", "relay", config.Name)
+	if refusal != nil {
+		return refusal
+	}
 	if refused := r.Snapshot().Refused; d.once && refused != "" {
 		return failf(exitNotAllowed, "%s", refused)
 	}
