@@ -68,7 +68,7 @@ func likeAny(line string) string {
 		{`\d{4}-\d\d-\d\dT[0-9:.]+Z`, "TIME"},
 		{`\S+@\S+`, "WHO"},
 		{` \(left as they are: [^)]*\)`, ""},
-		{`\d+(\.\d+)?`, "N"},
+		{`\d+(\.\d+)?\+?`, "N"},
 		{`\s+`, " "},
 	} {
 		line = regexp.MustCompile(p.like).ReplaceAllString(line, p.becomes)
