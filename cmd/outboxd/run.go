@@ -30,8 +30,11 @@ func (p *program) runRelay(ctx context.Context, once, paused bool) error {
 	if err != nil {
 		return err
 	}
+	first := outboxes[0]
+	trace := openTracing(ctx, p.env, first.log)
+	defer trace.Close()
 	for i, d := range outboxes {
-		d.once, d.paused = once, paused
+		d.once, d.paused, d.trace = once, paused, trace
 		if err := d.open(); err != nil {
 			for _, opened := range outboxes[:i] {
 				err = errors.Join(err, opened.close())
@@ -44,7 +47,6 @@ func (p *program) runRelay(ctx context.Context, once, paused bool) error {
 		d.serve(ctx, series)
 		checks = append(checks, d.health)
 	}
-	first := outboxes[0]
 	defer serve(ctx, first.loaded.config.HTTP.Listen, handler(series, checks...), first.log)()
 
 	working, cancel := context.WithCancel(ctx)
