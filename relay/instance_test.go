@@ -3,6 +3,7 @@ package relay_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -81,32 +82,39 @@ func TestInstance_Own(t *testing.T) {
 // TestInstance_RestoredBeneath: the database that answers after a fault may be another one. Nothing is claimed of it before
 // it said whose it is, and nothing is sent but what was claimed before.
 func TestInstance_RestoredBeneath(t *testing.T) {
-	inWorld(t, func(w *world) {
-		sink := &recorder{}
-		cfg := w.config("a", sink)
-		cfg.Instance = "shop"
-		db := newCrashable(cfg.Database)
-		cfg.Database = db
-		w.start(cfg)
-		w.untilAll(3*time.Second, w.insert(10, "order_paid"), relay.Finished)
-		db.set(func(relaytest.Call) error { return errors.New("connection refused") })
-		time.Sleep(time.Second)
-		w.table.SetInstance("other")
-		ids := w.insert(10, "order_paid")
-		before := sink.all()
-		asked := false
-		db.set(func(call relaytest.Call) error {
-			asked = asked || call == relaytest.CallInstance
-			if call == relaytest.CallClaim {
-				t.Errorf("a claim, although the outbox is another's; asked: %v", asked)
-			}
-			return nil
+	for n := range 5 { // at different moments between two looks
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			inWorld(t, func(w *world) { restoredBeneath(w, time.Duration(n)*200*time.Millisecond) })
 		})
-		time.Sleep(time.Minute)
-		if sink.all() > before || !w.all(ids, relay.Pending) || !asked {
-			t.Errorf("%d sends, asked: %v", sink.all()-before, asked)
+	}
+}
+
+func restoredBeneath(w *world, after time.Duration) {
+	sink := &recorder{}
+	cfg := w.config("a", sink)
+	cfg.Instance = "shop"
+	db := newCrashable(cfg.Database)
+	cfg.Database = db
+	w.start(cfg)
+	w.untilAll(3*time.Second, w.insert(10, "order_paid"), relay.Finished)
+	time.Sleep(after)
+	db.set(func(relaytest.Call) error { return errors.New("connection refused") })
+	time.Sleep(300 * time.Millisecond)
+	w.table.SetInstance("other")
+	ids := w.insert(10, "order_paid")
+	before := sink.all()
+	asked := false
+	db.set(func(call relaytest.Call) error {
+		asked = asked || call == relaytest.CallInstance
+		if call == relaytest.CallClaim {
+			w.t.Errorf("a claim, although the outbox is another's; asked: %v", asked)
 		}
+		return nil
 	})
+	time.Sleep(time.Minute)
+	if sink.all() > before || !w.all(ids, relay.Pending) || !asked {
+		w.t.Errorf("%d sends, asked: %v", sink.all()-before, asked)
+	}
 }
 
 // TestInstance_MovedAway: a running relay stops within a second or so of being told that the outbox is another's.
