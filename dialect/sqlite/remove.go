@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/jmoiron/sqlx"
@@ -120,7 +121,7 @@ func remove(ctx context.Context, tx *sqlx.Tx, r relay.Removal, old []string) (go
 	}
 	err = prepared(ctx, tx, query, func(statement *sqlx.Stmt) error {
 		for _, place := range old {
-			n, err := affected(statement.ExecContext(ctx, append(args[:len(args):len(args)], number(place))...))
+			n, err := affected(statement.ExecContext(ctx, append(slices.Clip(args), number(place))...))
 			if err != nil {
 				return err
 			}
