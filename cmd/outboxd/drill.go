@@ -95,7 +95,7 @@ func (d *drill) run(ctx context.Context, name string) (err error) {
 		either(len(messages) == 1, " done message", " done messages"), name, either(len(messages) == 1, "goes out", "go out"),
 		either(len(messages) == 1, "key", "keys"))
 	if !d.yes {
-		if err := d.confirm("go on?"); err != nil {
+		if err := d.confirm(); err != nil {
 			return err
 		}
 	}

@@ -63,7 +63,7 @@ func (p *program) instanceSetCommand() *cobra.Command {
 			}
 			fmt.Fprintf(p.stderr, "instance: %s, after %s\n", name, orElse(before, "none"))
 			if !yes {
-				if err := p.confirm("go on?"); err != nil {
+				if err := p.confirm(); err != nil {
 					return err
 				}
 			}

@@ -214,7 +214,7 @@ func (r request) title() string {
 }
 
 // confirm asks the person at the terminal.
-func (p *program) confirm(question string) error {
+func (p *program) confirm() error {
 	file, ok := p.stdin.(*os.File)
 	if ok {
 		info, err := file.Stat()
@@ -223,7 +223,7 @@ func (p *program) confirm(question string) error {
 	if !ok {
 		return usagef("nobody is there to be asked: add --yes")
 	}
-	fmt.Fprint(p.stderr, question+" [y/N] ")
+	fmt.Fprint(p.stderr, "go on? [y/N] ")
 	var answer string
 	_, err := fmt.Fscanln(file, &answer)
 	switch {

@@ -32,7 +32,7 @@ func (p *program) preview(ctx context.Context, db database, r *request, memory d
 	if r.yes || r.DryRun {
 		return true, nil
 	}
-	return true, p.confirm("go on?")
+	return true, p.confirm()
 }
 
 // count looks what an operation on messages would do.

@@ -78,7 +78,7 @@ func (p *program) purge(ctx context.Context, r purge) error {
 	case r.dryRun || counted.total == 0 && !counted.more:
 		return nil
 	case !r.yes:
-		if err := p.confirm("go on?"); err != nil {
+		if err := p.confirm(); err != nil {
 			return err
 		}
 	}
