@@ -84,11 +84,12 @@ func (r *Relay) chooseSeat(ctx context.Context, mine *duty, seats []*duty) *duty
 		}
 	}
 	if r.seat.hold(until) {
-		words := "standing by: as many relays as relay.max_active work on the table"
+		log := r.log.With("relay", r.cfg.Name, "max_active", r.cfg.MaxActive)
 		if mine != nil {
-			words = "active: this relay has one of the seats of relay.max_active"
+			log.Info("active: this relay has one of the seats of relay.max_active")
+		} else {
+			log.Info("standing by: as many relays as relay.max_active work on the table")
 		}
-		r.log.Info(words, "relay", r.cfg.Name, "max_active", r.cfg.MaxActive)
 		r.wakeUp()
 	}
 	return mine

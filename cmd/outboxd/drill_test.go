@@ -135,7 +135,10 @@ routes:
 		"--destination billing --yes --since 0s":       {exitUsage, "--since wants"},
 		"--destination billing --yes --output picture": {exitUsage, "-o wants"},
 	} {
-		code, stdout, stderr := cli(t, d.env, append([]string{"drill", "-c", d.file}, strings.Fields(args)...)...)
+		if !strings.Contains(args, " -c ") {
+			args += " -c " + d.file
+		}
+		code, stdout, stderr := cli(t, d.env, append([]string{"drill"}, strings.Fields(args)...)...)
 		if code != want.code || stdout != "" || !strings.Contains(stderr, want.words) {
 			t.Errorf("%s: exit %d: %s", args, code, stderr)
 		}
