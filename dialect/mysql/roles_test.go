@@ -102,6 +102,7 @@ func TestRoles(t *testing.T) {
 
 		{"corrector", "SELECT payload, state FROM outbox", ok},
 		{"corrector", "INSERT INTO outbox_correction (operation_id, id, payload) VALUES ('one', 'one', 'p')", ok},
+		{"corrector", "INSERT INTO outbox_correction (operation_id, id, payload, old_payload) SELECT 'two', id, 'p', payload FROM outbox", ok},
 		{"corrector", "INSERT INTO outbox_operation (op, filter) VALUES ('correct', '{}')", ok},
 		{"corrector", "UPDATE outbox SET payload = 'x'", denied},
 

@@ -73,6 +73,7 @@ func TestRoles(t *testing.T) {
 
 		{"corrector", "SELECT payload, payload_bytes, state FROM outbox", ok},
 		{"corrector", "INSERT INTO outbox_correction (operation_id, id, payload) VALUES (gen_random_uuid(), gen_random_uuid(), 'p')", ok},
+		{"corrector", "INSERT INTO outbox_correction (operation_id, id, payload, old_payload, old_payload_bytes) SELECT gen_random_uuid(), id, 'p', payload, payload_bytes FROM outbox", ok},
 		{"corrector", "INSERT INTO outbox_operation (op, filter) VALUES ('correct', '{}')", ok},
 		{"corrector", "UPDATE outbox SET payload = 'x'", denied},
 
