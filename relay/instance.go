@@ -77,10 +77,10 @@ func foreign(of, own string) string {
 		return ""
 	case own == "":
 		return fmt.Sprintf("the outbox belongs to the instance %s, and the configuration of this relay names none: set instance: %s, "+
-			"or where this is a copy, another name, and run outboxd instance set with that", of, of)
+			"or where this is a copy, another name, and run outboxd instance set NAME --note WHY", of, of)
 	}
 	return fmt.Sprintf("the outbox belongs to the instance %s, and this relay to %s: where it is a copy that shall be sent from, run "+
-		"outboxd instance set %s", of, own, own)
+		"outboxd instance set %s --note WHY", of, own, own)
 }
 
 // known tells whether the answer of belongs is known still, and what it is.

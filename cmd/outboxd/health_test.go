@@ -40,6 +40,7 @@ func TestHealth(t *testing.T) {
 		"never saw the database":      {snapshot: &relay.Snapshot{Ticks: ticks(0)}, live: 200, ready: 503},
 		"a loop stands still":         {snapshot: &relay.Snapshot{DatabaseSeen: now, Ticks: ticks(61 * time.Second)}, live: 503, ready: 200},
 		"a long lease has slow loops": {snapshot: &relay.Snapshot{DatabaseSeen: now, Ticks: ticks(61 * time.Second)}, lease: 10 * time.Minute, live: 200, ready: 200},
+		"the outbox is another's":     {snapshot: &relay.Snapshot{DatabaseSeen: now, Ticks: ticks(0), Refused: "it is another's"}, live: 200, ready: 503},
 		"stops":                       {snapshot: &relay.Snapshot{DatabaseSeen: now, Ticks: ticks(time.Hour)}, stopped: stopping, live: 200, ready: 503},
 	} {
 		h := &health{lease: c.lease, stopped: working}

@@ -43,6 +43,13 @@ func TestProblems(t *testing.T) {
 			status: dialect.Status{Relays: []dialect.RelayStatus{{Name: "a", Host: "h1", SeenFor: age(time.Hour)}, {Name: "b", Host: "h2", SeenFor: age(2 * time.Minute)}}},
 			want:   []string{"no relay is alive: nothing is sent until one is started with outboxd run; the last was b on host h2, seen 2m0s ago"},
 		},
+		"relays of another instance, and of none": {
+			status: dialect.Status{Instance: "shop", Relays: []dialect.RelayStatus{{Name: "a"}, {Name: "b", Instance: "shop"}, {Name: "c", Instance: "test"}}},
+			want: []string{
+				"relay a names no instance and sends nothing: the outbox belongs to shop; give the relay that name, or see outboxd instance --help",
+				"relay c is of the instance test and sends nothing: the outbox belongs to shop; give the relay that name, or see outboxd instance --help",
+			},
+		},
 		"relays disagree": {
 			status: dialect.Status{Relays: append(slices.Clone(alive), dialect.RelayStatus{Name: "b", ConfigHash: "2"})},
 			want:   []string{"relays have different destinations or routes: a against b; give all of them the same configuration"},
