@@ -55,7 +55,7 @@ func (a *asker) hears(t *testing.T, kind, why, next string) explained {
 // obeys runs a command that an answer named.
 func (a *asker) obeys(t *testing.T, command string) {
 	t.Helper()
-	args := append(strings.Fields(command)[1:], "--yes")
+	args := append(words(command)[1:], "--yes")
 	if _, stderr, code := outboxd(t, a.env(), args...); code != 0 {
 		t.Fatalf("%s: exit code %d\n%s", command, code, stderr)
 	}
