@@ -61,7 +61,8 @@ func (d *destination) resize(to Destination) {
 	if to.Rate != d.Rate {
 		d.share.pace = newPace(to.Rate) // what waits for its turn has it by the old one
 	}
-	d.Destination = to
+	// All else never changes, and is read without the lock.
+	d.Width, d.Rate, d.Dedupe, d.Breaker = to.Width, to.Rate, to.Dedupe, to.Breaker
 	d.share.measure(to)
 }
 
