@@ -12,8 +12,9 @@
 // Start reading with Run in relay.go, then fly and carry in flight.go, then decide.go. Around that path: lease.go and
 // keep.go hold and renew leases, reclaim.go takes back what dead relays left, breaker.go and destination.go keep a
 // destination that is away from costing messages their budget, share.go and peers.go divide what a destination takes
-// among the relays that are alive, single.go looks for what is claimed alone, route.go knows the routing keys. What
-// operators ask for is decided in judge.go and applied by operate.go and steer.go. The seams are store.go, implemented
-// in package dialect, and sink.go, implemented in relay/sink.
-// DESIGN.md beside this file says why.
+// among the relays that are alive, single.go looks for what is claimed alone, route.go knows the routing keys, reload.go
+// puts another configuration in force. What operators ask for is decided in judge.go and applied by operate.go and
+// steer.go. What one relay does for all, figures.go and retention.go, is a duty.go, as is a seat.go among those that may
+// work; instance.go asks whose outbox it is. The seams are store.go, implemented in package dialect, and sink.go,
+// implemented in relay/sink. DESIGN.md beside this file says why, and lists all loops and files.
 package relay
