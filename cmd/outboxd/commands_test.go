@@ -186,7 +186,7 @@ func TestStatus(t *testing.T) {
 	code, stdout, stderr := cli(t, s.env(), "status")
 	for _, want := range []string{
 		"! no relay is alive: nothing is sent until one is started with outboxd run\n",
-		"! 2 messages of routing key invoices have no route: add one with that match to routes, and restart the relays\n",
+		"! 2 messages of routing key invoices have no route: add one with that match to routes, and reload the relays\n",
 		"! 1 message failed and waits for a person (1 exhausted): see outboxd errors, and outboxd list --unresolved\n",
 	} {
 		if code != exitOK || !strings.Contains(stdout, want) {

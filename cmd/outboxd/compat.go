@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -88,18 +87,10 @@ func (l *loaded) accepts(k dialect.Kind) (accepted bool, why string) {
 	}
 	r := &l.config.Routes[i]
 	key := r.policyKey(k.Type)
-	if versions := l.policy(r, key).Versions; len(versions) > 0 && !slices.Contains(versions, k.SchemaVersion) {
-		return false, fmt.Sprintf("%s accepts %s %s", policyPath(i, key), either(len(versions) == 1, "version", "versions"), numbers(versions))
+	if taken := l.policy(r, key).Versions; len(taken) > 0 && !slices.Contains(taken, k.SchemaVersion) {
+		return false, policyPath(i, key) + " accepts " + versions(taken)
 	}
 	return true, "goes to " + r.To
-}
-
-func numbers(list []int) string {
-	var words []string
-	for _, n := range list {
-		words = append(words, fmt.Sprint(n))
-	}
-	return strings.Join(words, ", ")
 }
 
 // kindRow is a kind of message in a table.

@@ -55,11 +55,11 @@ routes:
 		want      string // with a "no: " in front
 	}{
 		{"orders", "charge", 1, "goes to out"},
-		{"orders", "charge", 3, "no: routes[0] accepts versions 1, 2"},
-		{"orders", "order_paid", 1, "no: routes[0].types.order_paid accepts versions 2, 3"},
+		{"orders", "charge", 3, "no: routes[0] accepts versions 1 and 2"},
+		{"orders", "order_paid", 1, "no: routes[0].types.order_paid accepts versions 2 and 3"},
 		{"orders", "order_paid", 3, "goes to out"},
 		{"orders", "order_lost", 9, "goes to out"},
-		{"orders", "order_sent", 3, "no: routes[0].types.order_sent accepts versions 1, 2"},
+		{"orders", "order_sent", 3, "no: routes[0].types.order_sent accepts versions 1 and 2"},
 		{"mail.welcome", "welcome", 7, "goes to mails"},
 		{"order", "charge", 1, "no: no route for the routing key"},
 	} {

@@ -184,14 +184,3 @@ func (l *loaded) sendPolicy(r *routeConfig, kind string) relay.Policy {
 	}
 	return p
 }
-
-// orElse returns the first value that is not zero.
-func orElse[T comparable](values ...T) T {
-	var zero T
-	for _, v := range values {
-		if v != zero {
-			return v
-		}
-	}
-	return zero
-}

@@ -117,31 +117,10 @@ func (l *loaded) oneOf(path, value string, allowed ...string) {
 	}
 }
 
-// choice words a list: a, b or c.
-func choice(list []string) string {
-	last := len(list) - 1
-	if last == 0 {
-		return list[0]
-	}
-	return strings.Join(list[:last], ", ") + " or " + list[last]
-}
-
 func (l *loaded) between(path string, value, low, high time.Duration) {
 	if l.set(path) && (value < low || value > high) {
 		l.fail(path, "wants %s to %s", short(low), short(high))
 	}
-}
-
-// short prints a duration as a person writes it: 1h, not 1h0m0s.
-func short(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
 }
 
 func (l *loaded) atLeastOne(path string, value int) {

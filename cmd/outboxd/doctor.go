@@ -115,14 +115,6 @@ func countOf(findings []dialect.Finding, v dialect.Verdict) (n int) {
 	return n
 }
 
-// counted words a number of things.
-func counted(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
-}
-
 // printFindings prints each in a line, and its mend in another.
 func printFindings(w io.Writer, findings []dialect.Finding) error {
 	for _, f := range findings {

@@ -91,9 +91,8 @@ func (d *drill) run(ctx context.Context, name string) (err error) {
 		return failf(exitNoMatch, "no message of destination %s was done in the last %s: nothing was sent", name, d.since)
 	}
 	fmt.Fprintf(d.stderr, "drill: %s of destination %s %s once more, under the same %s. A receiver that does not remember its keys\n"+
-		"DOES THE WORK TWICE: go on only where that harms nobody, such as in staging.\n", count(len(messages), false)+
-		either(len(messages) == 1, " done message", " done messages"), name, either(len(messages) == 1, "goes out", "go out"),
-		either(len(messages) == 1, "key", "keys"))
+		"DOES THE WORK TWICE: go on only where that harms nobody, such as in staging.\n", counted(len(messages), "done message"), name,
+		either(len(messages) == 1, "goes out", "go out"), either(len(messages) == 1, "key", "keys"))
 	if !d.yes {
 		if err := d.confirm(); err != nil {
 			return err

@@ -79,16 +79,16 @@ func (d *drill) read(ctx context.Context, id string) (m sentOnce, ok bool, err e
 		Claim: relay.Claim{
 			ID: row.ID, Seq: row.Seq, RoutingKey: row.RoutingKey, Type: row.Type, SchemaVersion: row.SchemaVersion, Attempts: row.Attempts,
 		},
-		WireKey: orElse(text(row.SendID), row.ID), AggregateType: row.AggregateType, AggregateID: row.AggregateID, Payload: payload,
-		ContentType: row.ContentType, Traceparent: text(row.Traceparent), CreatedAt: row.CreatedAt.Time, RawHeaders: row.Headers,
+		WireKey: orElse(value(row.SendID), row.ID), AggregateType: row.AggregateType, AggregateID: row.AggregateID, Payload: payload,
+		ContentType: row.ContentType, Traceparent: value(row.Traceparent), CreatedAt: row.CreatedAt.Time, RawHeaders: row.Headers,
 	}
 	if err := m.ReadHeaders(); err != nil {
 		return m, false, fmt.Errorf("message %s: %w", id, err)
 	}
-	m.result, m.done = text(row.Result), *row.DoneAt
+	m.result, m.done = value(row.Result), *row.DoneAt
 	for _, a := range slices.Backward(attempts) {
 		if a.Outcome == string(relay.KindDone) && a.Life == row.Replays {
-			m.answer = text(a.Answer)
+			m.answer = value(a.Answer)
 			if a.Status != nil {
 				m.status = *a.Status
 			}
@@ -98,11 +98,4 @@ func (d *drill) read(ctx context.Context, id string) (m sentOnce, ok bool, err e
 	r := &d.l.config.Routes[d.l.config.routeOf(row.RoutingKey)]
 	m.timeout = d.l.sendPolicy(r, r.policyKey(row.Type)).Timeout
 	return m, true, nil
-}
-
-func text(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }

@@ -60,10 +60,8 @@ func (l *loaded) duplicates(f reviewed) []finding {
 		return append(list, known(lately(f), "No send is recorded that went out and was not done."))
 	}
 	return append(list, known(lately(f), "Repeats that had to be safe: %s ended without a known outcome, %s lapsed with their relay's lease.",
-		messageSends(sends[string(relay.KindUnknown)]), messageSends(sends[string(relay.WhatLapse)])))
+		counted(sends[string(relay.KindUnknown)], "send"), counted(sends[string(relay.WhatLapse)], "send")))
 }
-
-func messageSends(n int) string { return fmt.Sprintf("%d %s", n, either(n == 1, "send", "sends")) }
 
 // lately says over which sends a finding counts.
 func lately(f reviewed) string {
@@ -86,7 +84,7 @@ func (l *loaded) classification(f reviewed) []finding {
 		if o.ErrorClass != nil {
 			class = ", " + *o.ErrorClass
 		}
-		list = append(list, known(lately(f), "%s%s: %s.", o.Outcome, class, messageSends(o.Sends)))
+		list = append(list, known(lately(f), "%s%s: %s.", o.Outcome, class, counted(o.Sends, "send")))
 	}
 	if len(list) == 0 {
 		list = append(list, notKnown(lately(f), "how failures are classified here: none is recorded."))

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -83,12 +82,4 @@ func (p *program) warnOfTarget(ctx context.Context, db inspector, r request) err
 		fmt.Fprintf(p.stderr, "%s is not paused; paused now: %s\n", target, listed(paused))
 	}
 	return nil
-}
-
-// listed is a list in a sentence.
-func listed(names []string) string {
-	if len(names) == 0 {
-		return "nothing"
-	}
-	return strings.Join(names, ", ")
 }

@@ -98,18 +98,10 @@ func foreign(instance string, alive map[string]dialect.RelayStatus) (list []stri
 
 // disagreements tells of relays that send differently.
 func disagreements(alive map[string]dialect.RelayStatus) []string {
-	byHash := map[string][]string{}
-	for _, name := range slices.Sorted(maps.Keys(alive)) {
-		byHash[alive[name].ConfigHash] = append(byHash[alive[name].ConfigHash], name)
-	}
-	if len(byHash) < 2 {
+	groups := groupsOf(alive, func(r dialect.RelayStatus) string { return r.ConfigHash })
+	if len(groups) < 2 {
 		return nil
 	}
-	var groups []string
-	for _, names := range byHash {
-		groups = append(groups, strings.Join(names, ", "))
-	}
-	slices.Sort(groups)
 	return []string{"relays have different destinations or routes: " + strings.Join(groups, " against ") +
 		"; give all of them the same configuration"}
 }
@@ -156,9 +148,9 @@ func stuck(w dialect.Waits, routes []routeConfig, watched bool) string {
 	unrouted := len(routes) > 0 && destinationOf(routes, w.RoutingKey) == ""
 	switch {
 	case unrouted && w.Why != dialect.InFlight:
-		return verb("has", "have") + " no route: add one with that match to routes, and restart the relays"
+		return verb("has", "have") + " no route: add one with that match to routes, and reload the relays"
 	case w.Why == dialect.NoPolicy:
-		return verb("is turned back: no policy accepts its", "are turned back: no policy accepts their") + " schema version; add it to versions and restart the relays, which then send what waits"
+		return verb("is turned back: no policy accepts its", "are turned back: no policy accepts their") + " schema version; add it to versions and reload the relays, which then send what waits"
 	case w.Why == dialect.Paused:
 		return verb("is", "are") + " paused"
 	case w.Why == dialect.Retrying:
@@ -188,22 +180,4 @@ func unresolved(failed []dialect.FailedCount) []string {
 	}
 	return []string{messages(total, more) + " failed and " + either(total == 1 && !more, "waits", "wait") + " for a person (" + strings.Join(parts, ", ") +
 		"): see outboxd errors, and outboxd list --unresolved"}
-}
-
-// either picks the word for one or for many.
-func either(one bool, ofOne, ofMany string) string {
-	if one {
-		return ofOne
-	}
-	return ofMany
-}
-
-func messages(n int, more bool) string {
-	switch {
-	case more:
-		return fmt.Sprintf("at least %d messages", n)
-	case n == 1:
-		return "1 message"
-	}
-	return fmt.Sprintf("%d messages", n)
 }

@@ -118,7 +118,7 @@ func TestProblems(t *testing.T) {
 		"a breaker of a dead relay": {status: dialect.Status{Relays: alive, Breakers: []dialect.BreakerStatus{{Relay: "b", Name: "out", State: "open"}}}},
 		"no route": {
 			status: dialect.Status{Relays: alive, Waiting: []dialect.Waits{{RoutingKey: "x", Why: dialect.Due, Messages: 42}}}, routes: routes,
-			want: []string{"42 messages of routing key x have no route: add one with that match to routes, and restart the relays"},
+			want: []string{"42 messages of routing key x have no route: add one with that match to routes, and reload the relays"},
 		},
 		"nobody takes them": {
 			status: dialect.Status{Relays: alive, Waiting: []dialect.Waits{{RoutingKey: "x", Why: dialect.Due, Messages: 10000, More: true, Oldest: age(5 * time.Minute)}}},
@@ -131,7 +131,7 @@ func TestProblems(t *testing.T) {
 		"turned back and paused": {
 			status: dialect.Status{Relays: alive, Waiting: []dialect.Waits{{RoutingKey: "orders", Why: dialect.NoPolicy, Messages: 1}, {RoutingKey: "orders", Why: dialect.Paused, Messages: 2}}},
 			want: []string{
-				"1 message of routing key orders is turned back: no policy accepts its schema version; add it to versions and restart the relays, which then send what waits",
+				"1 message of routing key orders is turned back: no policy accepts its schema version; add it to versions and reload the relays, which then send what waits",
 				"2 messages of routing key orders are paused",
 			},
 		},
@@ -146,7 +146,7 @@ func TestProblems(t *testing.T) {
 				Failed: []dialect.FailedCount{{Reason: "rejected", Messages: 1}},
 			}, routes: routes,
 			want: []string{
-				"1 message of routing key x has no route: add one with that match to routes, and restart the relays",
+				"1 message of routing key x has no route: add one with that match to routes, and reload the relays",
 				"1 message of routing key orders could not be sent and waits for its next try: outboxd errors --routing-key orders shows why, outboxd why ID of one",
 				"1 message of routing key orders is due, the oldest for 2m0s: no relay has a route for it, or the relays are too slow",
 				"1 message failed and waits for a person (1 rejected): see outboxd errors, and outboxd list --unresolved",

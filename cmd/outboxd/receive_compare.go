@@ -50,12 +50,7 @@ func (e *expectation) wants(m dialect.Listed) bool {
 	if m.ResolvedAt != nil {
 		return false
 	}
-	for i := range e.routes {
-		if matches(e.routes[i].Match, m.RoutingKey) {
-			return e.to == "" || e.routes[i].To == e.to
-		}
-	}
-	return e.to == ""
+	return e.to == "" || destinationOf(e.routes, m.RoutingKey) == e.to
 }
 
 // compare names the messages without an effect, and says what is wrong.

@@ -159,11 +159,3 @@ func firstError(errs ...error) error {
 	}
 	return nil
 }
-
-// count says that a number is a lower bound.
-func count(n int, more bool) string {
-	if more {
-		return fmt.Sprintf("%d+", n)
-	}
-	return fmt.Sprint(n)
-}

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/outboxd/outboxd/dialect"
@@ -133,20 +132,4 @@ func (f facts) attempt(n int) string {
 		return fmt.Sprintf("attempt %d", n)
 	}
 	return fmt.Sprintf("attempt %d of %d", n, f.plan.policy.Budget)
-}
-
-// number writes how many there are of something.
-func number(n int, of string) string {
-	if n == 1 {
-		return "1 " + of
-	}
-	return fmt.Sprintf("%d %ss", n, of)
-}
-
-// listing is names in a sentence: a, b and c.
-func listing(names []string) string {
-	if len(names) < 2 {
-		return strings.Join(names, "")
-	}
-	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }

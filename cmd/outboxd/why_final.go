@@ -15,7 +15,7 @@ import (
 func (f facts) whyInFlight() string {
 	lapses := ""
 	if n := f.message.Lapses; n > 0 {
-		lapses = "; " + number(n, "lease") + " before ended without an outcome of it"
+		lapses = "; " + counted(n, "lease") + " before ended without an outcome of it"
 	}
 	if f.lease == nil {
 		return "it is under a lease whose row is gone, as after a restore or a DELETE" + lapses
@@ -93,7 +93,7 @@ func (f facts) whyDone() string {
 	if m.Result != nil {
 		words += ", as " + firstLine(*m.Result)
 	}
-	words += ", after " + number(m.Attempts, "attempt")
+	words += ", after " + counted(m.Attempts, "attempt")
 	if m.Replays > 0 {
 		words += fmt.Sprintf(" in its life %d", m.Replays+1)
 	}
@@ -114,12 +114,12 @@ func (f facts) ending() string {
 	m := f.message
 	switch relay.Reason(value(m.Reason)) {
 	case relay.Exhausted:
-		return number(m.Attempts, "attempt") + " had failed, and more its budget does not allow; the last: " + f.verdict()
+		return counted(m.Attempts, "attempt") + " had failed, and more its budget does not allow; the last: " + f.verdict()
 	case relay.Rejected:
 		_, called := overridden(value(m.LastError))
 		switch {
 		case called == string(relay.KindRetry):
-			return number(m.Attempts, "attempt") + " had failed, and outcomes of the configuration allow no more; the last: " + f.verdict()
+			return counted(m.Attempts, "attempt") + " had failed, and outcomes of the configuration allow no more; the last: " + f.verdict()
 		case called != "":
 			return "its destination answered " + f.verdict()
 		case f.class() == "auth":

@@ -57,18 +57,6 @@ func (f facts) accepted() bool {
 	return len(v) == 0 || slices.Contains(v, f.message.SchemaVersion)
 }
 
-// versions names them in a sentence.
-func versions(list []int) string {
-	names := make([]string, len(list))
-	for i, v := range list {
-		names[i] = fmt.Sprint(v)
-	}
-	if len(names) == 1 {
-		return "version " + names[0]
-	}
-	return "versions " + listing(names)
-}
-
 // concerned tells whether a pause of the target holds the message.
 func (f facts) concerned(t relay.Target) bool {
 	m := f.message
@@ -96,17 +84,6 @@ func resumeOf(t relay.Target) string {
 		return fmt.Sprintf("outboxd resume --type %s --schema-version %d", shellWord(t.Type), t.SchemaVersion)
 	}
 	return "outboxd resume --type " + shellWord(t.Type)
-}
-
-// shellWord is a text as a shell takes it for one word.
-func shellWord(text string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-.,:/@%+=", r)
-	}
-	if text != "" && strings.IndexFunc(text, func(r rune) bool { return !plain(r) }) < 0 {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
 // held tells of breakers that hold the message back at every relay that could take it.
@@ -164,7 +141,7 @@ func (f facts) breaker(b dialect.BreakerStatus, where string) string {
 	case "standby":
 		words += " has its places taken by other relays, and none for " + where
 	default:
-		words += fmt.Sprintf(" is open at %s, after %s in a row: one probe at a time goes out, ", where, number(b.Failures, "failure"))
+		words += fmt.Sprintf(" is open at %s, after %s in a row: one probe at a time goes out, ", where, counted(b.Failures, "failure"))
 		if f.plan != nil {
 			words += "the next within " + span(f.plan.cap) + ", "
 		}

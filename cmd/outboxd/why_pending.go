@@ -45,7 +45,7 @@ func (f facts) whyPending() string {
 	case m.Replays > 0 && last == nil && m.Attempts == 0 && m.Lapses == 0 && f.due():
 		words = "it was replayed, and has been due since " + f.when(m.DueAt.Time)
 	case f.lapsed():
-		words = number(m.Lapses, "lease") + " ended without an outcome of it"
+		words = counted(m.Lapses, "lease") + " ended without an outcome of it"
 		if last != nil {
 			words += ", the last of relay " + last.Relay + ", which took it at " + f.when(last.StartedAt.Time)
 		}
