@@ -29,6 +29,8 @@ type drill struct {
 	out   output
 	note  string
 	yes   bool
+
+	paused int // messages that it left out, since a pause of something else than the destination holds them
 }
 
 func (p *program) drillCommand() *cobra.Command {
@@ -39,8 +41,9 @@ func (p *program) drillCommand() *cobra.Command {
 		Long: "drill takes messages of a destination that were done in the last minutes and sends each of them once more, as the relay\n" +
 			"did: the same bytes under the same idempotency key. A receiver that remembers its keys gives the first answer again. One\n" +
 			"that does not DOES THE WORK TWICE, and mostly betrays itself by another answer: so it is for staging, by hand, and never\n" +
-			"on by itself. It works for webhooks and programs; a broker keeps no answers. The messages are not touched. What came of\n" +
-			"it is written into outbox_operation, for outboxd evidence.\n\n" +
+			"on by itself. It works for webhooks and programs; a broker keeps no answers. It sends nothing that is paused, and nothing\n" +
+			"of an outbox that belongs to another instance. The messages are not touched. What came of it is written into\n" +
+			"outbox_operation, for outboxd evidence.\n\n" +
 			"Exit 0 if all were answered alike, 1 if one was not, 8 if some got no answer, 5 if there was nothing to send, 7 if the\n" +
 			"destination cannot be reached.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -86,6 +89,9 @@ func (d *drill) run(ctx context.Context, name string) (err error) {
 	messages, err := d.find(ctx, name, c.dedupe().Window)
 	if err != nil {
 		return err
+	}
+	if d.paused > 0 {
+		fmt.Fprintf(d.stderr, "drill: left out %s whose routing key, type or version is paused\n", count(d.paused, false)+either(d.paused == 1, " message", " messages"))
 	}
 	if len(messages) == 0 {
 		return failf(exitNoMatch, "no message of destination %s was done in the last %s: nothing was sent", name, d.since)

@@ -30,6 +30,10 @@ func (d *drill) find(ctx context.Context, destination string, window time.Durati
 	if err != nil {
 		return nil, err
 	}
+	if of := status.Instance; of != "" && of != d.l.config.Instance {
+		return nil, failf(exitNotAllowed, "the outbox belongs to %s, and this configuration to %s: nothing was sent; see outboxd instance --help",
+			of, orElse(d.l.config.Instance, "none"))
+	}
 	if paused := pauseOf(status.Pauses, destination); paused != nil {
 		return nil, failf(exitNotAllowed, "destination %s is paused: nothing was sent", destination)
 	}
@@ -43,6 +47,10 @@ func (d *drill) find(ctx context.Context, destination string, window time.Durati
 		}
 		for _, listed := range page.Messages {
 			if to := destinationOf(d.l.config.Routes, listed.RoutingKey); to != destination || now.Sub(listed.CreatedAt.Time) >= window {
+				continue
+			}
+			if heldBack(status.Pauses, listed) {
+				d.paused++
 				continue
 			}
 			m, ok, err := d.read(ctx, listed.ID)
@@ -63,6 +71,17 @@ func (d *drill) find(ctx context.Context, destination string, window time.Durati
 	}
 	fmt.Fprintf(d.stderr, "drill: only the newest messages were looked through; there may be more of destination %s\n", destination)
 	return found, nil
+}
+
+// heldBack tells whether the message's routing key, type or version is paused.
+func heldBack(pauses []dialect.PauseStatus, m dialect.Listed) bool {
+	held := []string{
+		relay.Target{RoutingKey: m.RoutingKey}.String(), relay.Target{Type: m.Type}.String(),
+		relay.Target{Type: m.Type, SchemaVersion: m.SchemaVersion}.String(),
+	}
+	return slices.ContainsFunc(pauses, func(p dialect.PauseStatus) bool {
+		return slices.Contains(held, p.Target) && (p.Left == nil || *p.Left > 0)
+	})
 }
 
 // read makes of a row the message that the relay sent. ok is false where it is no longer done.

@@ -157,6 +157,34 @@ routes:
 	}
 }
 
+// TestDrillHoldsBack: what relays may not send, since it is paused or the outbox is another instance's, no drill sends.
+func TestDrillHoldsBack(t *testing.T) {
+	t.Parallel()
+	d := newDrilled(t, 1, "dedupe: 24h")
+	run := func(args ...string) {
+		t.Helper()
+		if code, _, stderr := cli(t, d.env, args...); code != exitOK {
+			t.Fatalf("%v: exit %d: %s", args, code, stderr)
+		}
+	}
+	for _, target := range [][]string{{"--routing-key", "charge_order"}, {"--type", "charge_order"}, {"--type", "charge_order", "--schema-version", "1"}} {
+		run(append([]string{"pause", "--indefinitely", "--yes"}, target...)...)
+		run("run", "--once", "-c", d.file)
+		if code, _, stderr := d.drill(); code != exitNoMatch || !strings.Contains(stderr, "left out 1 message whose routing key, type or version is paused") {
+			t.Errorf("%v is paused: exit %d: %s", target, code, stderr)
+		}
+		run(append([]string{"resume", "--yes"}, target...)...)
+		run("run", "--once", "-c", d.file)
+	}
+	run("instance", "set", "production", "--yes", "--note", "a copy of it")
+	if code, _, stderr := d.drill(); code != exitNotAllowed || !strings.Contains(stderr, "the outbox belongs to production, and this configuration to none") {
+		t.Errorf("a copy: exit %d: %s", code, stderr)
+	}
+	if code, balance := d.ended(); code != exitOK || !strings.HasPrefix(balance, "requests 1 ") {
+		t.Errorf("the receiver: exit %d, %s", code, balance)
+	}
+}
+
 func TestCompareAnswers(t *testing.T) {
 	t.Parallel()
 	long := func(result, answer string, status int) relay.Outcome {
