@@ -131,7 +131,7 @@ func oneLine(text string) string {
 		switch {
 		case r == '|':
 			return '/'
-		case r < ' ' || r == 0x7f:
+		case moves(r):
 			return ' '
 		}
 		return r

@@ -118,11 +118,11 @@ func countOf(findings []dialect.Finding, v dialect.Verdict) (n int) {
 // printFindings prints each in a line, and its mend in another.
 func printFindings(w io.Writer, findings []dialect.Finding) error {
 	for _, f := range findings {
-		if _, err := fmt.Fprintf(w, "%-8s %s: %s\n", f.Verdict, f.Check, strings.Join(strings.Fields(f.What), " ")); err != nil {
+		if _, err := fmt.Fprintf(w, "%-8s %s: %s\n", f.Verdict, f.Check, harmless(strings.Join(strings.Fields(f.What), " "))); err != nil {
 			return err
 		}
 		if f.Mend != "" {
-			fmt.Fprintf(w, "%-8s mend: %s\n", "", strings.Join(strings.Fields(f.Mend), " "))
+			fmt.Fprintf(w, "%-8s mend: %s\n", "", harmless(strings.Join(strings.Fields(f.Mend), " ")))
 		}
 	}
 	return nil

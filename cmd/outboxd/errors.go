@@ -104,7 +104,7 @@ func printErrors(w io.Writer, list []errorRow) error {
 		return err
 	}
 	for _, g := range list[:min(nextGroups, len(list))] {
-		fmt.Fprintf(w, "\n%s %s of type %s, next:\n  %s\n", count(g.Messages, g.More), g.State, g.Type, strings.Join(g.Next, "\n  "))
+		fmt.Fprintf(w, "\n%s %s of type %s, next:\n  %s\n", count(g.Messages, g.More), g.State, harmless(g.Type), strings.Join(g.Next, "\n  "))
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"os/exec"
 	"strings"
 	"testing"
 )
@@ -102,6 +103,30 @@ routes:
 	for _, command := range []string{"list", "errors"} {
 		if code, _, stderr := cli(t, s.env(), command, "-c", config, "--dest", "shops"); code != exitUsage || !strings.Contains(stderr, `no destination "shops"`) {
 			t.Errorf("%s: exit %d: %s", command, code, stderr)
+		}
+	}
+}
+
+// TestErrorsHarmless: what an application wrote moves no cursor where people read it, and a shell takes the words of the next
+// commands for what they are.
+func TestErrorsHarmless(t *testing.T) {
+	t.Parallel()
+	kind := "bad\x1b[2J 'x' \\ é\u202e\nrm -rf"
+	for _, group := range []string{kind, "plain", "it's"} {
+		out, err := exec.CommandContext(t.Context(), "bash", "-c", "printf %s "+shellWord(group)).Output()
+		if err != nil || string(out) != group {
+			t.Errorf("%s is read as %q, want %q: %v", shellWord(group), out, group, err)
+		}
+	}
+	s := migrated(t)
+	s.insert(3, kind, kind)
+	broken := `UPDATE ` + s.schema + `.outbox SET error_class = $1, last_error = $1, attempts = 1`
+	s.exec(broken+`, state = 'failed', reason = 'rejected', due_at = NULL, failed_at = now() WHERE seq = 1`, kind)
+	s.exec(broken+` WHERE seq = 2`, kind)
+	for _, command := range []string{"status", "doctor", "evidence", "errors", "compat", "list", "check"} {
+		if _, stdout, stderr := cli(t, s.env(), command); !strings.Contains(stdout+stderr, "rm -rf") && command != "check" ||
+			strings.ContainsAny(stdout+stderr, "\x1b\u202e") || strings.Contains(stdout+stderr, "\nrm") {
+			t.Errorf("%s: %q%q", command, stdout, stderr)
 		}
 	}
 }

@@ -148,6 +148,6 @@ func (e evidence) print(w io.Writer) error {
 
 // marked keeps what people named from being read as Markdown, and in one line.
 func marked(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
+	text = harmless(strings.Join(strings.Fields(text), " "))
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "`", "\\`", "<", `\<`, "[", `\[`, "|", `\|`, "#", `\#`).Replace(text)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -79,6 +80,9 @@ func printTable[T any](w io.Writer, list []T) error {
 // timeForm is how every table shows a time, and what --since and --until take.
 const timeForm = "2006-01-02T15:04:05.000Z07:00"
 
+// moves tells of a character with which a row could move the cursor, end a line or turn it around.
+func moves(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }
+
 // cell is a value in one line of a table; control characters from a row cannot move the cursor.
 func cell(v reflect.Value) string {
 	for v.Kind() == reflect.Pointer {
@@ -94,7 +98,7 @@ func cell(v reflect.Value) string {
 		return at.UTC().Format(timeForm)
 	}
 	text := strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
+		if moves(r) {
 			return ' '
 		}
 		return r

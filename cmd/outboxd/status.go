@@ -98,7 +98,7 @@ func (r report) print(w io.Writer) error {
 		fmt.Fprintln(w, "All is well.")
 	}
 	for _, words := range r.Problems {
-		fmt.Fprintln(w, "! "+words)
+		fmt.Fprintln(w, "! "+harmless(words))
 	}
 	var relays []relayRow
 	for _, s := range r.Relays {

@@ -158,5 +158,16 @@ func shellWord(text string) string {
 	if text != "" && strings.IndexFunc(text, func(r rune) bool { return !plain(r) }) < 0 {
 		return text
 	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+	if harmless(text) == text {
+		return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+	}
+	var word strings.Builder // as bash, zsh and ksh read it: nothing in it moves a cursor or ends the line
+	for _, b := range []byte(text) {
+		if b < ' ' || b >= 0x7f || b == '\'' || b == '\\' {
+			fmt.Fprintf(&word, `\%03o`, b)
+		} else {
+			word.WriteByte(b)
+		}
+	}
+	return "$'" + word.String() + "'"
 }
