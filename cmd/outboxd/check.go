@@ -98,11 +98,7 @@ func (p *program) checkCommand() *cobra.Command {
 
 // check looks at the outbox.
 func (p *program) check(ctx context.Context, lim limits) (checkReport, error) {
-	l, err := p.load()
-	if err != nil {
-		return checkReport{}, err
-	}
-	db, err := l.openDatabase(p.env, "", 0)
+	l, db, err := p.connect()
 	if err != nil {
 		return checkReport{}, err
 	}

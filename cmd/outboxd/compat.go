@@ -36,18 +36,14 @@ func (p *program) compatCommand() *cobra.Command {
 			if err := out.check(); err != nil {
 				return err
 			}
-			l, err := p.load()
-			if err == nil {
-				err = l.wantsWork()
-			}
-			if err != nil {
-				return err
-			}
-			db, err := l.openDatabase(p.env, "", 0)
+			l, db, err := p.connect()
 			if err != nil {
 				return err
 			}
 			defer db.Close()
+			if err := l.wantsWork(); err != nil {
+				return err
+			}
 			found, err := db.Kinds(cmd.Context())
 			if err != nil {
 				return err

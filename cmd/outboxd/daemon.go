@@ -40,7 +40,7 @@ func (d *daemon) open() error {
 	if err != nil {
 		return err
 	}
-	db, err := d.loaded.openDatabase(d.program.env, config.Name, config.Lease)
+	db, err := d.loaded.openFor(d.program.env, config.Name, config.Lease)
 	if err != nil {
 		return errors.Join(err, closeSinks(config))
 	}

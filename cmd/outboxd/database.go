@@ -15,8 +15,11 @@ import (
 // sayEvery is how often a log tells that something is still waited for.
 const sayEvery = 10 * time.Second
 
-// openDatabase makes the pools for a relay, or with no name for a person's command. It connects to nothing yet.
-func (l *loaded) openDatabase(env lookup, relayName string, lease time.Duration) (database, error) {
+// openDatabase makes the pools of a person's command, without the time-outs of a relay. It connects to nothing yet.
+func (l *loaded) openDatabase(env lookup) (database, error) { return l.openFor(env, "", 0) }
+
+// openFor makes those of a relay of this name and lease.
+func (l *loaded) openFor(env lookup, relayName string, lease time.Duration) (database, error) {
 	if l.config.Database.source().given() == 0 {
 		return nil, failf(exitConfiguration, "no database: set %s or %s, or database.url_file in the configuration",
 			envDatabase, envDatabaseFile)
@@ -68,13 +71,20 @@ func tryOpen(o dialect.Options) error {
 	return db.Close()
 }
 
-// open makes the connection of a person's command.
-func (p *program) open() (database, error) {
+// connect makes the pools of a person's command, and has the configuration that says where the database is.
+func (p *program) connect() (*loaded, database, error) {
 	l, err := p.load()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return l.openDatabase(p.env, "", 0)
+	db, err := l.openDatabase(p.env)
+	return l, db, err
+}
+
+// open is connect for a command that asks the configuration for no more.
+func (p *program) open() (database, error) {
+	_, db, err := p.connect()
+	return db, err
 }
 
 // waiter waits until the database answers and its tables can be worked with.
@@ -175,7 +185,7 @@ func lasting(err error) error {
 // migrate brings the tables up to date, over a connection of its own which has no time-outs of a relay, and names the
 // files that were applied.
 func (l *loaded) migrate(ctx context.Context, env lookup) (applied []string, err error) {
-	db, err := l.openDatabase(env, "", 0)
+	db, err := l.openDatabase(env)
 	if err != nil {
 		return nil, err
 	}

@@ -93,7 +93,7 @@ func (p *program) tellState(ctx context.Context, l *loaded, list []destRow) erro
 	if l.config.Database.source().given() == 0 {
 		return nil
 	}
-	db, err := l.openDatabase(p.env, "", 0)
+	db, err := l.openDatabase(p.env)
 	if err != nil {
 		return err
 	}

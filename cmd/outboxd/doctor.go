@@ -72,7 +72,7 @@ func (p *program) doctorCommand() *cobra.Command {
 // examine puts together what is found, in the order in which one thing rests on the other.
 func (p *program) examine(ctx context.Context, l *loaded, application secretSource, older time.Duration) ([]dialect.Finding, error) {
 	findings := foundConfiguration(l)
-	db, err := l.openDatabase(p.env, "", 0)
+	db, err := l.openDatabase(p.env)
 	if err != nil {
 		return nil, err
 	}

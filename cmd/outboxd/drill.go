@@ -82,7 +82,7 @@ func (d *drill) run(ctx context.Context, name string) (err error) {
 	if err := drillable(name, c); err != nil {
 		return err
 	}
-	if d.db, err = d.l.openDatabase(d.env, "", 0); err != nil {
+	if d.db, err = d.l.openDatabase(d.env); err != nil {
 		return err
 	}
 	defer d.db.Close()

@@ -68,18 +68,14 @@ func (p *program) evidenceCommand() *cobra.Command {
 			if format != "markdown" && format != "json" {
 				return usagef("-o wants markdown or json")
 			}
-			l, err := p.load()
-			if err == nil {
-				err = l.wantsWork()
-			}
-			if err != nil {
-				return err
-			}
-			db, err := l.openDatabase(p.env, "", 0)
+			l, db, err := p.connect()
 			if err != nil {
 				return err
 			}
 			defer db.Close()
+			if err := l.wantsWork(); err != nil {
+				return err
+			}
 			f, err := lookForEvidence(cmd.Context(), db)
 			if err != nil {
 				return err

@@ -18,6 +18,8 @@ const (
 	byConfiguration = "the configuration"
 	byAttempts      = "outbox_attempt"
 	byTable         = "outbox"
+	byFailed        = "outbox, the last 10,000 that failed"
+	byBoth          = "outbox and the configuration"
 )
 
 // duplicates says how repeats are made harmless, and what shows it.
@@ -80,11 +82,11 @@ func lately(f reviewed) string {
 func (l *loaded) classification(f reviewed) []finding {
 	var list []finding
 	for _, o := range f.outcomes {
-		class := ""
-		if o.ErrorClass != nil {
-			class = ", " + *o.ErrorClass
+		what := o.Outcome
+		if class := value(o.ErrorClass); class != "" {
+			what += ", " + class
 		}
-		list = append(list, known(lately(f), "%s%s: %s.", o.Outcome, class, counted(o.Sends, "send")))
+		list = append(list, known(lately(f), "%s: %s.", what, counted(o.Sends, "send")))
 	}
 	if len(list) == 0 {
 		list = append(list, notKnown(lately(f), "how failures are classified here: none is recorded."))
@@ -128,17 +130,17 @@ func (l *loaded) bounds() []finding {
 func failures(f reviewed) []finding {
 	var list []finding
 	for _, s := range f.status.Failed {
-		list = append(list, known(byTable+", the last 10,000 that failed", "Unresolved, %s: %s of type %s under routing key %s, the last one %s ago.",
+		list = append(list, known(byFailed, "Unresolved, %s: %s of type %s under routing key %s, the last one %s ago.",
 			s.Reason, messages(s.Messages, s.More), s.Type, s.RoutingKey, s.Latest))
 	}
 	for _, k := range f.kinds.Kinds {
 		if k.State == string(relay.Failed) && !k.Resolved {
-			list = append(list, known(byTable+", the last 10,000 that failed", "The oldest unresolved one of type %s, version %d, is %s, written %s ago.",
+			list = append(list, known(byFailed, "The oldest unresolved one of type %s, version %d, is %s, written %s ago.",
 				k.Type, k.SchemaVersion, k.ID, dialect.Age(f.now.Sub(k.CreatedAt.Time))))
 		}
 	}
 	if len(list) == 0 {
-		list = append(list, known(byTable+", the last 10,000 that failed", "No failed message waits for a person."))
+		list = append(list, known(byFailed, "No failed message waits for a person."))
 	}
 	return append(list, byWhom(f.operations)...)
 }
@@ -176,10 +178,10 @@ func byWhom(operations []dialect.Operation) (list []finding) {
 // versions tells whether the configuration fits what is there.
 func (l *loaded) versions(f reviewed) []finding {
 	c := l.judge(f.kinds)
-	list := []finding{known(byTable+" and the configuration", "%d of %d kinds of message that are there are accepted.", len(c.Kinds)-c.refused(), len(c.Kinds))}
+	list := []finding{known(byBoth, "%d of %d kinds of message that are there are accepted.", len(c.Kinds)-c.refused(), len(c.Kinds))}
 	for _, k := range c.Kinds {
 		if !k.Accepted {
-			list = append(list, known(byTable+" and the configuration", "Not accepted: routing key %s, type %s, version %d, %s: %s, the oldest %s ago; %s.",
+			list = append(list, known(byBoth, "Not accepted: routing key %s, type %s, version %d, %s: %s, the oldest %s ago; %s.",
 				k.RoutingKey, k.Type, k.SchemaVersion, k.State, messages(k.Messages, k.More), dialect.Age(f.now.Sub(k.CreatedAt.Time)), k.Why))
 		}
 	}

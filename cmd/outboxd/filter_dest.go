@@ -25,5 +25,5 @@ func (p *program) openFiltered(f *relay.Filter, dest string) (database, error) {
 			f.Routes = append(f.Routes, relay.RouteRule{Match: r.Match, Takes: r.To == dest})
 		}
 	}
-	return l.openDatabase(p.env, "", 0)
+	return l.openDatabase(p.env)
 }

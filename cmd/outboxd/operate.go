@@ -142,11 +142,7 @@ func (p *program) ask(ctx context.Context, r request) error {
 	if r.Order, err = relay.ParseOrder(r.Op, text, r.Note); err != nil {
 		return usagef("%w", err)
 	}
-	l, err := p.load()
-	if err != nil {
-		return err
-	}
-	db, err := l.openDatabase(p.env, "", 0)
+	l, db, err := p.connect()
 	if err != nil {
 		return err
 	}

@@ -58,7 +58,7 @@ func (p *program) purge(ctx context.Context, r purge) error {
 		return err
 	}
 	r.keep = r.keep.Or(l.config.Retention.keep())
-	db, err := l.openDatabase(p.env, "", 0)
+	db, err := l.openDatabase(p.env)
 	if err != nil {
 		return err
 	}

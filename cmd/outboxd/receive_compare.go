@@ -37,7 +37,7 @@ func (p *program) expectMessages(to string) (*expectation, error) {
 	if _, there := l.config.Destinations[to]; to != "" && !there {
 		return nil, usagef("--to: the configuration has no destination %q", to)
 	}
-	db, err := l.openDatabase(p.env, "", 0)
+	db, err := l.openDatabase(p.env)
 	if err != nil {
 		return nil, err
 	}

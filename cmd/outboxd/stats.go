@@ -43,7 +43,7 @@ func (p *program) statsCommand() *cobra.Command {
 			if by == "destination" && len(l.config.Routes) == 0 {
 				return usagef("--by destination wants the configuration: name its file with -c")
 			}
-			db, err := l.openDatabase(p.env, "", 0)
+			db, err := l.openDatabase(p.env)
 			if err != nil {
 				return err
 			}

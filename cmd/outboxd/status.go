@@ -25,11 +25,7 @@ func (p *program) statusCommand() *cobra.Command {
 			if err := out.check(); err != nil {
 				return err
 			}
-			l, err := p.load()
-			if err != nil {
-				return err
-			}
-			db, err := l.openDatabase(p.env, "", 0)
+			l, db, err := p.connect()
 			if err != nil {
 				return err
 			}
