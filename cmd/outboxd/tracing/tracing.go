@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -50,8 +52,34 @@ func Wanted(env func(string) (string, bool)) (bool, error) {
 	case protocol != "" && protocol != "http/protobuf":
 		return false, errors.New("OTEL_EXPORTER_OTLP_PROTOCOL: outboxd exports by http/protobuf only, which collectors take on port 4318")
 	}
+	if err := readable(get); err != nil {
+		return false, err
+	}
 	return true, nil
 }
+
+// readable looks at what can hold a secret before the SDK does: that writes to the standard error, word for word, what it
+// cannot read of a header or an endpoint, and goes on without it.
+func readable(get func(name string) string) error {
+	for _, of := range []string{"OTEL_EXPORTER_OTLP_", "OTEL_EXPORTER_OTLP_TRACES_"} {
+		if _, err := url.Parse(get(of + "ENDPOINT")); err != nil {
+			return errors.New(of + "ENDPOINT is no URL")
+		}
+		headers := get(of + "HEADERS")
+		if headers == "" {
+			continue
+		}
+		for i, pair := range strings.Split(headers, ",") {
+			name, value, ok := strings.Cut(pair, "=")
+			if _, err := url.PathUnescape(value); !ok || err != nil || !headerName.MatchString(strings.TrimSpace(name)) {
+				return fmt.Errorf("%sHEADERS wants name=value, with commas between and a %% in a value written as %%25: its part %d is none", of, i+1)
+			}
+		}
+	}
+	return nil
+}
+
+var headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
 
 // Open makes what the standard variables OTEL_* describe. It connects to nothing yet, and an exporter that is away holds up
 // nobody: spans wait in a bounded queue, and what does not fit is dropped.

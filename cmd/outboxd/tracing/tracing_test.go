@@ -54,6 +54,29 @@ func TestWanted(t *testing.T) {
 	}
 }
 
+// TestWantedHidesSecrets: what the SDK would write out, since it cannot read it, is refused before, and not told.
+func TestWantedHidesSecrets(t *testing.T) {
+	t.Parallel()
+	for value, refused := range map[string]bool{
+		"HEADERS=Authorization: Bearer hunter2":                  true,
+		"HEADERS=x-tenant=7,Authorization Bearer hunter2":        true,
+		"HEADERS=Authorization=hunter2%zz":                       true,
+		"HEADERS=my hunter2=1":                                   true,
+		"TRACES_HEADERS=hunter2":                                 true,
+		"TRACES_ENDPOINT=http://user:hunter2%zz@c":               true,
+		"HEADERS=Authorization=Bearer%20hunter2, x-tenant = 7==": false,
+		"TRACES_HEADERS=Authorization=Basic aHVudGVyMg==,empty=": false,
+	} {
+		name, value, _ := strings.Cut(value, "=")
+		env := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318"}
+		env["OTEL_EXPORTER_OTLP_"+name] = value
+		wanted, err := Wanted(func(name string) (string, bool) { value, ok := env[name]; return value, ok })
+		if wanted == refused || (err != nil) != refused || err != nil && (strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), name)) {
+			t.Errorf("%s=%s: %v, %v", name, value, wanted, err)
+		}
+	}
+}
+
 // traced sends one message through a sink, and gives the span and what the sink got.
 func traced(t *testing.T, to Destination, m relay.Message, o relay.Outcome) (span tracetest.SpanStub, got relay.Message) {
 	t.Helper()
