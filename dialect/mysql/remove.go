@@ -37,11 +37,12 @@ DELETE o FROM JSON_TABLE(?, '$[*]' COLUMNS (seq bigint PATH '$')) s
 STRAIGHT_JOIN /*schema.*/outbox o FORCE INDEX (PRIMARY) ON o.seq = s.seq
 WHERE o.state IN ('done', 'failed')`
 
-// One page of the attempts, in the order in which they were written. Arguments: how long they are kept, attempt_id, length
-// of the page.
+// One page of the attempts, in the order in which they were written. Those of a message that is not final stay: a correction
+// asks them whether anything of it went out. Arguments: how long they are kept, attempt_id, length of the page.
 const sqlRemoveAttemptsPage = `
-SELECT attempt_id, started_at + INTERVAL duration MICROSECOND <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND AS old
-FROM /*schema.*/outbox_attempt FORCE INDEX (PRIMARY) WHERE attempt_id > ? ORDER BY attempt_id LIMIT ?`
+SELECT a.attempt_id, a.started_at + INTERVAL a.duration MICROSECOND <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND AS old,
+  COALESCE((SELECT o.state FROM /*schema.*/outbox o WHERE o.id = a.message_id), 'done') IN ('done', 'failed') AS ended
+FROM /*schema.*/outbox_attempt a FORCE INDEX (PRIMARY) WHERE a.attempt_id > ? ORDER BY a.attempt_id LIMIT ?`
 
 // Argument: attempts.
 const sqlRemoveAttempts = `
@@ -129,22 +130,24 @@ func removeMessages(ctx context.Context, tx session, r relay.Removal) (removed r
 func removeAttempts(ctx context.Context, tx session, r relay.Removal) (removed relay.Removed, err error) {
 	var old list[int64]
 	var last int64
+	elder := false
 	err = tx.query(ctx, "remove_attempts_page", func(rows *sqlx.Rows) error {
-		var isOld bool
-		err := rows.Scan(&last, &isOld)
-		if isOld {
+		var isOld, ended bool
+		err := rows.Scan(&last, &isOld, &ended)
+		if isOld && ended {
 			old = append(old, last)
 		}
+		elder = elder || isOld
 		removed.Looked++
 		return err
 	}, r.Keep.Attempts.Microseconds(), number(r.After), r.Most)
-	if err != nil || len(old) == 0 {
+	if err != nil {
 		return removed, err
 	}
-	if removed.Looked == r.Most {
+	if removed.Looked == r.Most && elder {
 		removed.Next = strconv.FormatInt(last, 10)
 	}
-	if removed.Gone = len(old); !r.DryRun {
+	if removed.Gone = len(old); !r.DryRun && len(old) > 0 {
 		_, err = tx.exec(ctx, "remove_attempts", old.String())
 	}
 	return removed, err

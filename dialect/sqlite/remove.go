@@ -25,11 +25,13 @@ SELECT seq AS place, coalesce(` + sqlOld + `, 0) AS old, created_at > ` + sqlNow
 const sqlRemoveMessage = `
 DELETE FROM outbox WHERE seq = ?3 AND ` + sqlOld
 
-// One page of the attempts, in the order in which they were written. ?1 how long they are kept, ?2 attempt_id, ?3 length of
-// the page.
+// One page of the attempts, in the order in which they were written: where all of it is young, all behind it is. Those of a
+// message that is not final stay: a correction asks them whether anything of it went out. ?1 how long they are kept, ?2
+// attempt_id, ?3 length of the page.
 const sqlRemoveAttemptsPage = `
-SELECT attempt_id AS place, started_at + duration <= ` + sqlNow + ` - ?1 AS old, 0 AS young
-FROM outbox_attempt WHERE attempt_id > ?2 ORDER BY attempt_id LIMIT ?3`
+SELECT attempt_id AS place, started_at + duration > ` + sqlNow + ` - ?1 AS young, started_at + duration <= ` + sqlNow + ` - ?1
+  AND coalesce((SELECT o.state FROM outbox o WHERE o.id = a.message_id), 'done') IN ('done', 'failed') AS old
+FROM outbox_attempt a WHERE attempt_id > ?2 ORDER BY attempt_id LIMIT ?3`
 
 // ?1 attempt_id.
 const sqlRemoveAttempt = `
@@ -74,9 +76,6 @@ func (s *Store) Remove(ctx context.Context, r relay.Removal) (removed relay.Remo
 			old = append(old, row.Place)
 		}
 		elder = elder || !row.Young
-	}
-	if r.What == relay.KeptAttempts { // where none is old, none behind it is
-		elder = len(old) > 0
 	}
 	removed.Looked = len(page)
 	if removed.Looked == r.Most && elder {

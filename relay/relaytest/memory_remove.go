@@ -68,10 +68,13 @@ func (m *message) old(keep relay.Retention, now time.Time) bool {
 	return false
 }
 
-// removeAttempts looks at all of them at once.
+// removeAttempts looks at all of them at once. Those of a message that is not final stay.
 func (t *Table) removeAttempts(r relay.Removal, now time.Time) (removed relay.Removed) {
 	for id, all := range t.attempts {
 		removed.Looked += len(all)
+		if m := t.messages[id]; m != nil && (m.State == relay.Pending || m.State == relay.InFlight) {
+			continue
+		}
 		young := slices.DeleteFunc(slices.Clone(all), func(a Attempt) bool { return now.Sub(a.StartedAt.Add(a.Duration)) >= r.Keep.Attempts })
 		removed.Gone += len(all) - len(young)
 		if !r.DryRun {

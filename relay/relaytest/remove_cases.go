@@ -17,6 +17,7 @@ func removeCases() []storeCase {
 		{"a locked message is passed over, and goes later", removeLocked},
 		{"no message goes while an operation on final ones is open", removeHeld},
 		{"attempts go by their own time", removeAttempts},
+		{"attempts of a message that is not final stay", removeAttemptsWaiting},
 		{"operations go once they are applied, with their corrections", removeOperations},
 		{"by several relays at once", removeAtOnce},
 	}
@@ -171,7 +172,7 @@ func removeHeld(s *suite) {
 
 func removeAttempts(s *suite) {
 	c := s.claimed(Seed{})
-	s.settle(decide(exhausted, nil)(c))
+	s.settle(decide(rejected, nil)(c))
 	before := s.Attempts(c.ID)
 	s.removed(relay.KeptAttempts, keptAnHour, 0)
 	if got := s.Attempts(c.ID); len(before) != 1 || !slices.EqualFunc(got, before, sameAttempt) {
@@ -180,6 +181,20 @@ func removeAttempts(s *suite) {
 	s.removed(relay.KeptAttempts, nothingKept, 1)
 	if got := s.Attempts(c.ID); len(got) > 0 {
 		s.Errorf("the attempts are %+v, want none", got)
+	}
+}
+
+// removeAttemptsWaiting: by its attempts alone a correction knows that something of a message went out which was charged none.
+func removeAttemptsWaiting(s *suite) {
+	c, over := s.claimed(Seed{Payload: []byte("old")}), s.claimed(Seed{})
+	uncharged := func(t *relay.Try) { t.Opened = true }
+	s.settle(decide(relay.Retry("http_5xx", "http_5xx happened"), uncharged)(c), decide(rejected, nil)(over))
+	if gone := s.remove(relay.Removal{What: relay.KeptAttempts, Most: 2}); gone != 1 || len(s.Attempts(c.ID)) != 1 {
+		s.Errorf("%d attempts went and %d of the pending message are there, want 1 and 1", gone, len(s.Attempts(c.ID)))
+	}
+	s.apply(s.correct(`{}`, c.ID), 1, nil)
+	if row := s.Row(c.ID); row.Replays != 1 || row.SendID == "" {
+		s.Errorf("the new payload goes out in life %d under the key %q, want a new life and key: the old payload went out", row.Replays, row.SendID)
 	}
 }
 
