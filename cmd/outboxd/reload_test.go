@@ -203,3 +203,21 @@ func TestFixed(t *testing.T) {
 		}
 	}
 }
+
+// TestHangupAtStart: a SIGHUP that comes while the configuration is read the first time is no reason to end.
+func TestHangupAtStart(t *testing.T) {
+	t.Parallel()
+	h, asked := newHangups(), false
+	env := func(name string) (string, bool) {
+		if name == envDatabase {
+			if asked = true; !h.tell() {
+				t.Error("nobody listens")
+			}
+		}
+		return "", false
+	}
+	p := &program{env: env, stdin: strings.NewReader(""), stdout: &safeBuffer{}, stderr: &safeBuffer{}, hangups: h}
+	if code := p.run(t.Context(), []string{"run", "-c", "testdata/config/stdout.yaml"}); code != exitConfiguration || !asked {
+		t.Errorf("exit %d, asked for the database: %v", code, asked)
+	}
+}

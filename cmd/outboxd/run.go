@@ -26,6 +26,7 @@ func (p *program) runCommand() *cobra.Command {
 
 // runRelay is the life of the process: configuration, health checks, and then each outbox's own: database, relay.
 func (p *program) runRelay(ctx context.Context, once, paused bool) error {
+	hangups := p.hangups.listen() // first of all: one that comes early is heard as soon as there is something to reload
 	outboxes, err := p.outboxes()
 	if err != nil {
 		return err
@@ -51,7 +52,7 @@ func (p *program) runRelay(ctx context.Context, once, paused bool) error {
 
 	working, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go p.reloadAll(working, outboxes)
+	go reloadAll(working, hangups, outboxes)
 	return runAll(ctx, outboxes)
 }
 
@@ -67,8 +68,7 @@ func runAll(ctx context.Context, outboxes []*daemon) error {
 }
 
 // reloadAll lets each outbox read its configuration anew at every SIGHUP.
-func (p *program) reloadAll(ctx context.Context, outboxes []*daemon) {
-	hangups := p.hangups.listen()
+func reloadAll(ctx context.Context, hangups <-chan struct{}, outboxes []*daemon) {
 	for {
 		select {
 		case <-hangups:
