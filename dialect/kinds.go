@@ -38,9 +38,9 @@ type Kinds struct {
 	Horizons []Horizon `json:"horizons"` // where there is more than was looked at: a kind may be missing there
 }
 
-// KindsBound is how many of the newest messages are looked at for done ones. Of pending ones it is CountBound at either end
+// kindsBound is how many of the newest messages are looked at for done ones. Of pending ones it is CountBound at either end
 // of each routing key, of failed ones the last CountBound.
-const KindsBound = 100000
+const kindsBound = 100000
 
 // Kinds tells which kinds of message wait, are in flight, failed, or are done and can be replayed.
 func (i *Inspector) Kinds(ctx context.Context) (Kinds, error) {
@@ -52,7 +52,7 @@ func (i *Inspector) Kinds(ctx context.Context) (Kinds, error) {
 		for _, look := range []struct {
 			state relay.State
 			bound int
-		}{{relay.InFlight, math.MaxInt32}, {relay.Failed, CountBound}, {relay.Finished, KindsBound}} {
+		}{{relay.InFlight, math.MaxInt32}, {relay.Failed, CountBound}, {relay.Finished, kindsBound}} {
 			walk := i.Texts.Walk(relay.Filter{State: look.state}, false)
 			args := walk.Args
 			for _, part := range walk.Start {

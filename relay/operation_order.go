@@ -38,7 +38,7 @@ type Order struct {
 // WireKey says under which wire key a replay sends.
 type WireKey string
 
-// The wire keys that can be asked for; empty: by the rule of relay/DESIGN.md, Replay.
+// The wire keys that can be asked for; empty: by the rule of relay/DESIGN.md, Operations.
 const (
 	NewKey  WireKey = "new"
 	SameKey WireKey = "same"

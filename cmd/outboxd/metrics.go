@@ -23,9 +23,6 @@ type metrics struct {
 	claimTook, settleTook                      prometheus.Histogram
 }
 
-// newMetrics registers all series of the only outbox of a process.
-func newMetrics(c config, b build) *metrics { return metricsIn(newRegistry(b), "", c) }
-
 // newRegistry has the series of the process itself.
 func newRegistry(b build) *prometheus.Registry {
 	info := prometheus.NewGauge(prometheus.GaugeOpts{

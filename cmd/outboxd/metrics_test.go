@@ -11,6 +11,9 @@ import (
 	"github.com/outboxd/outboxd/relay"
 )
 
+// newMetrics registers all series of the only outbox of a process.
+func newMetrics(c config, b build) *metrics { return metricsIn(newRegistry(b), "", c) }
+
 // emitting is a configuration in which billing's outcomes are told of by way of results.
 func emitting() config {
 	return config{

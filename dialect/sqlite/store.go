@@ -27,49 +27,6 @@ type Store struct {
 	watch watcher
 }
 
-// sqlQueries are all statements of the Store by the names that golden files give them.
-func sqlQueries() map[string]string {
-	return map[string]string{
-		"due":                    sqlDue,
-		"due_one":                sqlDueOne,
-		"lease":                  sqlLease,
-		"new_lease":              sqlNewLease,
-		"claim":                  sqlClaim,
-		"taken":                  sqlTaken,
-		"held":                   sqlHeld,
-		"load":                   sqlLoad,
-		"settle":                 sqlSettle,
-		"record":                 sqlRecord,
-		"tell":                   sqlTell,
-		"fate":                   sqlFate,
-		"renew":                  sqlRenew,
-		"finish":                 sqlFinish,
-		"watch":                  sqlWatch,
-		"take":                   sqlTake,
-		"held_since":             sqlHeldSince,
-		"move":                   sqlMove,
-		"orphans":                sqlOrphans,
-		"adopt":                  sqlAdopt,
-		"lapse":                  sqlLapse,
-		"remove_page":            sqlRemovePage,
-		"remove_message":         sqlRemoveMessage,
-		"remove_attempts_page":   sqlRemoveAttemptsPage,
-		"remove_attempt":         sqlRemoveAttempt,
-		"remove_operations_page": sqlRemoveOperationsPage,
-		"remove_corrections":     sqlRemoveCorrections,
-		"remove_operation":       sqlRemoveOperation,
-		"routing_keys":           sqlRoutingKeys,
-		"waiting":                sqlWaiting,
-		"waiting_newest":         sqlWaitingNewest,
-		"beat":                   sqlBeat,
-		"breakers":               sqlBreakers,
-		"bury_breakers":          sqlBuryBreakers,
-		"bury_relays":            sqlBuryRelays,
-		"leave_breakers":         sqlLeaveBreakers,
-		"leave":                  sqlLeave,
-	}
-}
-
 // sqlNow is now, as the columns have it: microseconds since 1970, of which SQLite's clock gives the milliseconds. It
 // stands still within one statement.
 const sqlNow = `CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000`

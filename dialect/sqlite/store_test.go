@@ -226,3 +226,46 @@ func TestRefusedRowDelaysItselfOnly(t *testing.T) {
 		t.Errorf("still in flight: %v, %v", left, err)
 	}
 }
+
+// sqlQueries are all statements of the Store by the names that golden files give them.
+func sqlQueries() map[string]string {
+	return map[string]string{
+		"due":                    sqlDue,
+		"due_one":                sqlDueOne,
+		"lease":                  sqlLease,
+		"new_lease":              sqlNewLease,
+		"claim":                  sqlClaim,
+		"taken":                  sqlTaken,
+		"held":                   sqlHeld,
+		"load":                   sqlLoad,
+		"settle":                 sqlSettle,
+		"record":                 sqlRecord,
+		"tell":                   sqlTell,
+		"fate":                   sqlFate,
+		"renew":                  sqlRenew,
+		"finish":                 sqlFinish,
+		"watch":                  sqlWatch,
+		"take":                   sqlTake,
+		"held_since":             sqlHeldSince,
+		"move":                   sqlMove,
+		"orphans":                sqlOrphans,
+		"adopt":                  sqlAdopt,
+		"lapse":                  sqlLapse,
+		"remove_page":            sqlRemovePage,
+		"remove_message":         sqlRemoveMessage,
+		"remove_attempts_page":   sqlRemoveAttemptsPage,
+		"remove_attempt":         sqlRemoveAttempt,
+		"remove_operations_page": sqlRemoveOperationsPage,
+		"remove_corrections":     sqlRemoveCorrections,
+		"remove_operation":       sqlRemoveOperation,
+		"routing_keys":           sqlRoutingKeys,
+		"waiting":                sqlWaiting,
+		"waiting_newest":         sqlWaitingNewest,
+		"beat":                   sqlBeat,
+		"breakers":               sqlBreakers,
+		"bury_breakers":          sqlBuryBreakers,
+		"bury_relays":            sqlBuryRelays,
+		"leave_breakers":         sqlLeaveBreakers,
+		"leave":                  sqlLeave,
+	}
+}

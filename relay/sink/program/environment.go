@@ -14,7 +14,7 @@ import (
 // nothing.
 const Path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// The variables of a message. relay/DESIGN.md, Idempotency on the wire.
+// The variables of a message; docs/configuration.md has them.
 const (
 	prefix        = "OUTBOX_"
 	varID         = prefix + "ID" // the wire key
