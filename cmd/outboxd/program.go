@@ -57,12 +57,19 @@ func (p *program) root() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%s; see %s --help", flagWords(err), cmd.CommandPath())
 	})
-	root.AddCommand(p.runCommand(), p.migrateCommand(), p.enqueueCommand(), p.listCommand(), p.getCommand(), p.whyCommand(),
-		p.statusCommand(), p.auditCommand(), p.replayCommand(), p.retryNowCommand(), p.correctCommand(), p.cancelCommand(),
-		p.resolveCommand(), p.pauseCommand(), p.resumeCommand(), p.operationsCommand(), p.instanceCommand(), p.purgeCommand(), p.initCommand(), p.configCommand(),
-		p.snippetCommand(), p.destCommand(), p.receiveCommand(), p.doctorCommand(), p.demoCommand(), p.versionCommand())
-	root.AddCommand(p.errorsCommand(), p.checkCommand(), p.statsCommand())
-	root.AddCommand(p.compatCommand(), p.drillCommand(), p.evidenceCommand())
+	root.AddCommand( // to set up and to run
+		p.initCommand(), p.migrateCommand(), p.configCommand(), p.destCommand(), p.runCommand(), p.instanceCommand(), p.purgeCommand(), p.versionCommand(),
+	)
+	root.AddCommand( // to write and to try
+		p.demoCommand(), p.enqueueCommand(), p.snippetCommand(), p.receiveCommand(),
+	)
+	root.AddCommand( // to look
+		p.statusCommand(), p.errorsCommand(), p.listCommand(), p.getCommand(), p.whyCommand(), p.statsCommand(), p.checkCommand(), p.auditCommand(),
+		p.operationsCommand(), p.doctorCommand(), p.compatCommand(), p.evidenceCommand(),
+	)
+	root.AddCommand( // to act
+		p.replayCommand(), p.retryNowCommand(), p.correctCommand(), p.cancelCommand(), p.resolveCommand(), p.pauseCommand(), p.resumeCommand(), p.drillCommand(),
+	)
 	return root
 }
 
