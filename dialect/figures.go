@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -25,7 +26,9 @@ func NewGauger(on *Inspector) *Gauger { return &Gauger{on} }
 type FigureTexts struct {
 	// Depths selects of one routing key, by lapses and type: lapses, type, and of the first limit pending messages of each
 	// number of lapses how many there are (pending), how many of them are due, and for how long the first has been (oldest).
-	Depths func(routingKey string, limit int) (query string, args []any)
+	// It has DepthParts parts, one for each number of lapses that is walked apart: in each, routing key and limit.
+	Depths     string
+	DepthParts int
 	// InFlight counts by type messages that leases hold; '' is the type of those that they hold no more. Limit.
 	InFlight string
 	// Failed counts unresolved failed messages by type and reason, the last ones first, and says whether it looked only at a
@@ -39,6 +42,11 @@ type FigureTexts struct {
 	// Duty selects value and epoch, LockDuty locks them, too. kind, name. AddDuty inserts a row: value, epoch, kind, name.
 	// WriteDuty changes it: the same.
 	Duty, LockDuty, AddDuty, WriteDuty string
+}
+
+// DepthArgs are the arguments of Depths.
+func (t FigureTexts) DepthArgs(routingKey string, limit int) []any {
+	return slices.Repeat([]any{routingKey, limit}, t.DepthParts)
 }
 
 // Depths implements relay.Gauger.
@@ -62,8 +70,7 @@ func (g *Gauger) depths(ctx context.Context, q sqlx.ExtContext, routingKey strin
 		Type                 string
 		Oldest               Age
 	}
-	query, args := g.on.Figures.Depths(routingKey, limit)
-	if err := g.on.selectOn(ctx, q, &rows, query, args...); err != nil {
+	if err := g.on.selectOn(ctx, q, &rows, g.on.Figures.Depths, g.on.Figures.DepthArgs(routingKey, limit)...); err != nil {
 		return nil, err
 	}
 	seen, at, more := map[int]int{}, map[string]int{}, false

@@ -4,7 +4,7 @@ import "github.com/outboxd/outboxd/dialect"
 
 func figureTexts() dialect.FigureTexts {
 	return dialect.FigureTexts{
-		Depths: depths, InFlight: textFlying, Failed: textUnresolved, Lapsed: textLapsed, Snapshot: textSnapshot,
+		Depths: textDepths, DepthParts: depthParts, InFlight: textFlying, Failed: textUnresolved, Lapsed: textLapsed, Snapshot: textSnapshot,
 		Duty: textDuty, LockDuty: textDuty + " FOR UPDATE", AddDuty: textAddDuty, WriteDuty: textWriteDuty,
 	}
 }
@@ -27,13 +27,6 @@ const (
 	depthParts = 6
 )
 
-func depths(routingKey string, limit int) (query string, args []any) {
-	for range depthParts {
-		args = append(args, routingKey, limit)
-	}
-	return textDepths, args
-}
-
 const textFlying = `
 SELECT COALESCE(o.type, '') AS type, COUNT(*) AS messages
 FROM (SELECT l.lease_id, s.seq FROM /*schema.*/outbox_lease l STRAIGHT_JOIN JSON_TABLE(l.ids, '$[*]' COLUMNS (seq bigint PATH '$')) s LIMIT ?) l
@@ -41,7 +34,7 @@ LEFT JOIN /*schema.*/outbox o FORCE INDEX (PRIMARY) ON o.seq = l.seq AND o.lease
 GROUP BY o.type`
 
 // By outbox_failed, which has in it what is resolved, too: so many entries of the index are looked at, of what failed last, and
-// only messages that are not resolved are read. The type ” says how many entries there were.
+// only messages that are not resolved are read. A row without a type says how many entries there were.
 const textUnresolved = `
 SELECT '' AS type, '' AS reason, COUNT(*) AS messages, COUNT(*) >= 20000 AS beyond FROM (` + lastFailed + `) e
 UNION ALL

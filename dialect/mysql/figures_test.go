@@ -50,7 +50,7 @@ func TestFigures(t *testing.T) {
 		b.exec(t, "ALTER TABLE outbox STATS_AUTO_RECALC = 0")
 		n := rowsOfFigures()
 		s := crowd(t, b, n)
-		query, args := depths("orders", limit)
+		query, args := textDepths, figureTexts().DepthArgs("orders", limit)
 		texts := map[string]struct {
 			query string
 			args  []any

@@ -9,7 +9,7 @@ import (
 )
 
 // Rows that cannot be are refused where they are written, by whomever and in any sql_mode: without a strict one the servers
-// cut texts, and make ” or 0 of a NULL in a statement of several rows.
+// cut texts, and make an empty text or 0 of a NULL in a statement of several rows.
 func TestOddRows(t *testing.T) {
 	t.Parallel()
 	const blank = "CONCAT('paid', CHAR(%d))"

@@ -4,7 +4,7 @@ import "github.com/outboxd/outboxd/dialect"
 
 func figureTexts() dialect.FigureTexts {
 	return dialect.FigureTexts{
-		Depths: depths, InFlight: textFlying, Failed: textUnresolved, Lapsed: textLapsed, Snapshot: textSnapshot,
+		Depths: textDepths, DepthParts: depthParts, InFlight: textFlying, Failed: textUnresolved, Lapsed: textLapsed, Snapshot: textSnapshot,
 		Duty: textDuty, LockDuty: textDuty + " FOR NO KEY UPDATE", AddDuty: textAddDuty, WriteDuty: textWriteDuty,
 	}
 }
@@ -23,13 +23,6 @@ const (
 	depthLimit = ` ORDER BY outbox.lapses, due_at, seq LIMIT ?::int)`
 	depthParts = 5
 )
-
-func depths(routingKey string, limit int) (query string, args []any) {
-	for range depthParts {
-		args = append(args, routingKey, limit)
-	}
-	return textDepths, args
-}
 
 // Each message is found by its key: LIMIT 1 keeps the planner from making a join of it, which could read the whole table.
 const textFlying = `

@@ -45,7 +45,7 @@ func TestFigures(t *testing.T) {
 	const limit = 1000
 	n := rowsOfFigures()
 	b, s := crowd(t, n)
-	query, args := depths("orders", limit)
+	query, args := textDepths, figureTexts().DepthArgs("orders", limit)
 	texts := map[string]struct {
 		query string
 		args  []any

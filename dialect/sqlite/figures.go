@@ -5,7 +5,7 @@ import "github.com/outboxd/outboxd/dialect"
 // figureTexts lock nothing: a transaction that writes has the file to itself.
 func figureTexts() dialect.FigureTexts {
 	return dialect.FigureTexts{
-		Depths: depths, InFlight: textFlying, Failed: textUnresolved, Lapsed: textLapsed, Snapshot: textSnapshot,
+		Depths: textDepths, DepthParts: depthParts, InFlight: textFlying, Failed: textUnresolved, Lapsed: textLapsed, Snapshot: textSnapshot,
 		Duty: textDuty, LockDuty: textDuty, AddDuty: textAddDuty, WriteDuty: textWriteDuty,
 	}
 }
@@ -24,13 +24,6 @@ const (
 	depthLimit = ` ORDER BY o.lapses, o.due_at, o.seq LIMIT ?)`
 	depthParts = 5
 )
-
-func depths(routingKey string, limit int) (query string, args []any) {
-	for range depthParts {
-		args = append(args, routingKey, limit)
-	}
-	return textDepths, args
-}
 
 // Messages are looked up one by one, so that it does not depend on what ANALYZE last saw.
 const textFlying = `
