@@ -20,7 +20,8 @@ type Drill struct {
 	Unanswered  int    `json:"unanswered"` // no answer came, or one that says: not now
 }
 
-// Record writes into the log of operations what somebody did without the relays, and returns the id of the operation.
+// Record writes a drill into the log of operations, and returns its id. An operator may not say that an operation is applied, as
+// Did does in the relay's role: the next relay that sees it does, and changes nothing.
 func (i *Inspector) Record(ctx context.Context, op relay.Operation, told Drill) (id string, err error) {
 	filter, err := json.Marshal(told)
 	if err != nil {

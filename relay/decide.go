@@ -6,8 +6,10 @@ import (
 	"time"
 )
 
+// MaxLapses is how often a message may lapse in a row: one more ends it failed(lease_lost).
+const MaxLapses = 3
+
 const (
-	maxLapses      = 3                // in a row; one more ends failed(lease_lost)
 	maxUnsentPause = 30 * time.Second // of a message of which nothing went out
 	maxTurnedPause = 10 * time.Minute // of a message that admit turned back
 	maxRetryAfter  = 24 * time.Hour   // a destination's wish is followed no longer than this
@@ -45,7 +47,7 @@ func admit(a Admission) (s Settlement, turned bool) {
 	switch {
 	case c.Unknown && a.Dedupe.over(c.UnknownFor+a.Since):
 		return ended(c, Unknowable, "dedupe", "an earlier send may have taken effect, and the destination no longer remembers its key"), true
-	case c.Lapses > maxLapses:
+	case c.Lapses > MaxLapses:
 		return ended(c, LeaseLost, "lapsed", "four leases in a row ended without an outcome: sending this message may kill the relay"), true
 	case expired && c.Unknown:
 		return ended(c, Unknowable, "expired", "past expires_at, and an earlier send may have taken effect"), true

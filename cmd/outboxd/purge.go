@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -88,7 +89,7 @@ func (p *program) purge(ctx context.Context, r purge) error {
 	err = doing.run(ctx)
 	shown.end()
 	fmt.Fprintf(p.stderr, "%s: removed %s\n", r.title(), doing.words())
-	return firstError(err, r.record(ctx, db, doing.total))
+	return cmp.Or(err, r.record(ctx, db, doing.total))
 }
 
 func (r purge) title() string {
@@ -194,9 +195,5 @@ func (w *purging) expected() int {
 }
 
 func (w *purging) words() string {
-	least := ""
-	if w.more {
-		least = "at least "
-	}
-	return fmt.Sprintf("%s%d messages, %d attempts, %d operations with their corrections", least, w.gone[0], w.gone[1], w.gone[2])
+	return fmt.Sprintf("%s%d messages, %d attempts, %d operations with their corrections", either(w.more, "at least ", ""), w.gone[0], w.gone[1], w.gone[2])
 }

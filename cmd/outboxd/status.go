@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -119,7 +120,7 @@ func (r report) print(w io.Writer) error {
 	for _, s := range r.Pauses {
 		pauses = append(pauses, pauseRow{s.Target, s.Actor, s.Note, left(s.Left)})
 	}
-	return firstError(section(w, relays), section(w, pauses), section(w, waits), section(w, failed), section(w, breakers))
+	return cmp.Or(section(w, relays), section(w, pauses), section(w, waits), section(w, failed), section(w, breakers))
 }
 
 // serves says what a relay works for. One that stands by, or was refused, tells of no destinations.
@@ -145,13 +146,4 @@ func section[T any](w io.Writer, list []T) error {
 	}
 	fmt.Fprintln(w)
 	return printTable(w, list)
-}
-
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -30,7 +30,7 @@ func (f facts) obstacles() (words, commands []string) {
 		words = append(words, fmt.Sprintf("the configuration accepts only %s of type %s: add %d to versions",
 			versions(f.plan.policy.Versions), f.message.Type, f.message.SchemaVersion))
 	}
-	if f.plan == nil && f.class() == classNoPolicy && !f.due() {
+	if f.plan == nil && f.class() == relay.ClassNoPolicy && !f.due() {
 		words = append(words, "a configuration has to accept it; the first relay that starts with a new one looks at once")
 	}
 	if held := f.held(); held != "" {

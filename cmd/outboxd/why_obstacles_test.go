@@ -86,17 +86,17 @@ func obstacleCases() []explained {
 			commands: []string{"outboxd retry-now m1"},
 		},
 		{
-			name: "no policy", facts: facts{message: message(relay.Pending, due(time.Minute), erred(0, classNoPolicy, "")), relays: alive("a"), plan: toBilling(1, 3)},
+			name: "no policy", facts: facts{message: message(relay.Pending, due(time.Minute), erred(0, relay.ClassNoPolicy, "")), relays: alive("a"), plan: toBilling(1, 3)},
 			why:  "a relay turned it back, because no policy accepted version 2 of type charge",
 			next: "it is due at 2026-01-31T12:01:00Z, in 1m; the configuration accepts only versions 1 and 3 of type charge: add 2 to versions",
 		},
 		{
-			name: "no policy, without a configuration", facts: facts{message: message(relay.Pending, due(time.Minute), erred(0, classNoPolicy, "")), relays: alive("a")},
+			name: "no policy, without a configuration", facts: facts{message: message(relay.Pending, due(time.Minute), erred(0, relay.ClassNoPolicy, "")), relays: alive("a")},
 			why:  "a relay turned it back, because no policy accepted version 2 of type charge",
 			next: "it is due at 2026-01-31T12:01:00Z, in 1m; a configuration has to accept it; the first relay that starts with a new one looks at once",
 		},
 		{
-			name: "no policy, and this configuration has one", facts: facts{message: message(relay.Pending, due(time.Minute), erred(0, classNoPolicy, "")), relays: alive("a"), plan: toBilling(2)},
+			name: "no policy, and this configuration has one", facts: facts{message: message(relay.Pending, due(time.Minute), erred(0, relay.ClassNoPolicy, "")), relays: alive("a"), plan: toBilling(2)},
 			why:      "a relay turned it back, because no policy accepted version 2 of type charge",
 			next:     "it is due at 2026-01-31T12:01:00Z, in 1m; then relay a takes it and sends it to billing: attempt 1 of 3",
 			commands: []string{"outboxd retry-now m1"},

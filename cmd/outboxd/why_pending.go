@@ -9,9 +9,6 @@ import (
 	"github.com/outboxd/outboxd/relay"
 )
 
-// The bounds that the relay has built in: relay/DESIGN.md, Admit.
-const maxLapses = 3
-
 // explain says why a message is where it is, and what comes next. It is pure.
 func explain(f facts) answer {
 	a := answer{ID: f.message.ID, State: f.message.State}
@@ -49,7 +46,7 @@ func (f facts) whyPending() string {
 		if last != nil {
 			words += ", the last of relay " + last.Relay + ", which took it at " + f.when(last.StartedAt.Time)
 		}
-	case f.class() == classNoPolicy:
+	case f.class() == relay.ClassNoPolicy:
 		words = fmt.Sprintf("a relay turned it back, because no policy accepted version %d of type %s", m.SchemaVersion, m.Type)
 	case f.class() == relay.ClassPaused:
 		words = "a relay turned it back, because its type or version was paused"
@@ -62,9 +59,6 @@ func (f facts) whyPending() string {
 	}
 	return words + f.mayHaveTakenEffect()
 }
-
-// classNoPolicy is the error class of what no policy accepts.
-const classNoPolicy = "no_policy"
 
 func (f facts) due() bool { return f.message.DueAt == nil || !f.message.DueAt.After(f.now) }
 
@@ -177,7 +171,7 @@ func (f facts) fate() (words string, ends bool) {
 		return "and it ends failed (unknown): its destination remembers no key", true
 	case m.UnknownSince != nil && f.forgotten(at):
 		return "and it ends failed (unknown): its destination may have forgotten its key by then", true
-	case m.Lapses > maxLapses:
+	case m.Lapses > relay.MaxLapses:
 		return "and it ends failed (lease_lost), so that it kills no other relay", true
 	case m.ExpiresAt != nil && m.ExpiresAt.Before(at) && m.UnknownSince != nil:
 		return "and it ends failed (unknown), past its expires_at of " + f.when(m.ExpiresAt.Time), true
