@@ -35,7 +35,14 @@ func (p *program) purgeCommand() *cobra.Command {
 		Long: "purge removes messages that are done or resolved, attempts, and applied operations once they are old enough, in small pages\n" +
 			"beside the relays' work: by the configuration's retention, or by the flags. A failed message that nobody resolved stays.\n" +
 			"It counts first, but no further than 100,000 rows of each, and asks. Who did it is written into outbox_operation.",
-		RunE: func(cmd *cobra.Command, _ []string) error { return p.purge(cmd.Context(), r) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			for _, name := range []string{"done-after", "resolved-after", "attempts-after", "operations-after"} {
+				if f := cmd.Flags().Lookup(name); f.Changed && f.Value.String() == "0s" { // 0 is the configuration's
+					return usagef("--%s wants a time above 0, such as 1s", name)
+				}
+			}
+			return p.purge(cmd.Context(), r)
+		},
 	}
 	flags := cmd.Flags()
 	flags.DurationVar(&r.keep.Done, "done-after", 0, "done messages go so long after they were done, such as 24h")
@@ -143,6 +150,9 @@ func (w *purging) walk(ctx context.Context, kind int, what relay.Kept) error {
 	after := ""
 	for page := 0; ; page++ {
 		most := purgePage
+		if w.rate > 0 && !w.dry { // else a page of many would go at once, and then none for long
+			most = max(1, min(most, int(w.rate)))
+		}
 		if left := w.limit - w.total; w.limit > 0 {
 			most = min(most, left)
 		}
