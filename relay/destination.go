@@ -254,5 +254,6 @@ func (d *destination) forget(known func(key string) bool) {
 func (d *destination) away(key string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.share.part.standby(d.Width) || d.share.places > 0 && d.inFlight >= d.share.places || slices.ContainsFunc(d.breakers(key), func(b *breaker) bool { return b.open && b.failed >= earlyProbes })
+	hung := d.share.places > 0 && d.inFlight >= d.share.places
+	return d.share.part.standby(d.Width) || hung || slices.ContainsFunc(d.breakers(key), func(b *breaker) bool { return b.open && b.failed >= earlyProbes })
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -60,14 +61,16 @@ func (l *loaded) foundWindow(name string, said map[string]bool) dialect.Finding 
 	if where == "" {
 		return dialect.Fine(check, "%s remembers a key for %s, and no route leads there", name, short(window))
 	}
-	longest, waits := roughly(longestTries(worst)), roughly(backoffs(worst))
+	longest := roughly(longestTries(worst))
+	tries := fmt.Sprintf("%d tries of %s, and %s to %s of back-off between them", worst.Budget, short(worst.Timeout),
+		roughly(backoffs(worst)/2), roughly(backoffs(worst)))
 	if windowWords(worst, window) == "" {
-		return dialect.Fine(check, "%s remembers a key for %s; the tries of %s end within %s, if nobody asks for longer waits: %d tries of %s, and %s to %s of back-off between them",
-			name, short(window), where, longest, worst.Budget, short(worst.Timeout), roughly(backoffs(worst)/2), waits)
+		return dialect.Fine(check, "%s remembers a key for %s; the tries of %s end within %s, if nobody asks for longer waits: %s",
+			name, short(window), where, longest, tries)
 	}
 	return dialect.Warn(check, "lower budget or cap there, or have the receiver remember for longer and say so in dedupe",
-		"%s remembers a key for %s, and the tries of %s can go on for %s: %d tries of %s, and %s to %s of back-off between them. What may have taken effect is not sent again past the window, and ends failed, unknown",
-		name, short(window), where, longest, worst.Budget, short(worst.Timeout), roughly(backoffs(worst)/2), waits)
+		"%s remembers a key for %s, and the tries of %s can go on for %s: %s. What may have taken effect is not sent again past the window, "+
+			"and ends failed, unknown", name, short(window), where, longest, tries)
 }
 
 // roughly is a length of time in whole minutes, or in seconds where it is short.
