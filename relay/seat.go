@@ -17,6 +17,7 @@ type seat struct {
 	wanted bool
 	looked bool      // all seats were looked at, at least once
 	until  time.Time // one is ours for so long; zero: none is
+	active bool      // what was last told of it
 }
 
 // ours tells that this relay may claim.
@@ -33,14 +34,14 @@ func (s *seat) standby() bool {
 	return s.wanted && s.looked && !time.Now().Before(s.until)
 }
 
-// hold takes until when a seat is ours, and tells whether we have come to have one, or to have none.
-func (s *seat) hold(until time.Time) (changed bool) {
+// hold takes until when a seat is ours, and tells whether we have one, and whether that is news.
+func (s *seat) hold(until time.Time) (active, news bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := time.Now()
-	changed = !s.looked && until.IsZero() || now.Before(s.until) != now.Before(until)
-	s.looked, s.until = true, until
-	return changed
+	active = time.Now().Before(until)
+	news = !s.looked || active != s.active // and not what was until now: it may have ended while nobody looked
+	s.looked, s.until, s.active = true, until, active
+	return active, news
 }
 
 // sit keeps one seat, where there are any. It ends when nothing of this relay is under way any more.
@@ -83,12 +84,15 @@ func (r *Relay) chooseSeat(ctx context.Context, mine *duty, seats []*duty) *duty
 			mine, until = s, s.until
 		}
 	}
-	if r.seat.hold(until) {
+	if active, news := r.seat.hold(until); news {
 		log := r.log.With("relay", r.cfg.Name, "max_active", r.cfg.MaxActive)
-		if mine != nil {
+		switch {
+		case active:
 			log.Info("active: this relay has one of the seats of relay.max_active")
-		} else {
+		case mine == nil:
 			log.Info("standing by: as many relays as relay.max_active work on the table")
+		default:
+			log.Warn("standing by: the seat of relay.max_active could not be kept, since the database does not answer")
 		}
 		r.wakeUp()
 	}

@@ -1,8 +1,12 @@
 package relay_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
+	"regexp"
+	"slices"
 	"testing"
 	"time"
 
@@ -119,6 +123,28 @@ func TestSeats_TakenOver(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestSeats_Told: a relay whose database did not answer says that it works no longer, and then for what it stands by.
+func TestSeats_Told(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s, log := w.seats(0, 1, true), &bytes.Buffer{}
+		cfg := w.sharing("relay0", s.gauge, 4, 50)
+		cfg.MaxActive, cfg.Log = 1, slog.New(slog.NewTextHandler(log, nil)) // its handler locks
+		s.add(cfg)
+		cfg = w.sharing("relay1", s.gauge, 4, 50)
+		cfg.MaxActive = 1
+		s.add(cfg)
+		s.dbs[0].set(killed)
+		time.Sleep(3 * testLease)
+		s.dbs[0].set(nil)
+		time.Sleep(testLease)
+		s.stops[0]()
+		told := regexp.MustCompile(`active: this relay|could not be kept|as many relays`).FindAllString(log.String(), -1)
+		if want := []string{"active: this relay", "could not be kept"}; !slices.Equal(told, want) || !s.relays[0].Snapshot().Standby {
+			t.Errorf("told %q, want %q", told, want)
+		}
+	})
 }
 
 // TestSeats_Once: run --once does not wait for a seat.
