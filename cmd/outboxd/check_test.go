@@ -94,6 +94,10 @@ func TestCheck(t *testing.T) {
 			s.exec("INSERT INTO " + s.schema + `.outbox_control (kind, name, value) VALUES ('pause', 'destination:a|b', '{"actor":"ann"}')`)
 		}, 1, "OUTBOX WARNING - 1 paused | "},
 		{"failed", func() { broken(s) }, 2, "OUTBOX CRITICAL - 3 failed and not resolved | "},
+		{"failed, and many were cancelled since", func() {
+			s.exec("INSERT INTO " + s.schema + `.outbox (type, state, due_at, failed_at, resolved_at, reason)
+				SELECT 'cancelled', 'failed', NULL, now(), now(), 'cancelled' FROM generate_series(1, 10001)`)
+		}, 2, "OUTBOX CRITICAL - 3 failed and not resolved | "},
 	} {
 		step.make()
 		code, stdout, stderr := cli(t, s.env(), "check")

@@ -26,15 +26,15 @@ SELECT routing_key, why, count(*) FILTER (WHERE NOT beyond) AS messages, bool_or
   (extract(epoch FROM clock_timestamp() - min(since)) * 1000000)::bigint AS oldest
 FROM told GROUP BY routing_key, why HAVING count(*) FILTER (WHERE NOT beyond) > 0 ORDER BY routing_key, why`
 
-// The last dialect.CountBound that failed, by outbox_failed.
+// The last dialect.CountBound that failed and that nobody has resolved, by outbox_unresolved.
 const textFailed = `
 WITH seen AS (
-  SELECT routing_key, type, reason, error_class, failed_at, resolved_at, row_number() OVER () > 10000 AS beyond FROM (
-    SELECT routing_key, type, reason, error_class, failed_at, resolved_at FROM /*schema.*/outbox
-    WHERE failed_at IS NOT NULL ORDER BY failed_at DESC LIMIT 10001) f)
+  SELECT routing_key, type, reason, error_class, failed_at, row_number() OVER () > 10000 AS beyond FROM (
+    SELECT routing_key, type, reason, error_class, failed_at FROM /*schema.*/outbox
+    WHERE failed_at IS NOT NULL AND resolved_at IS NULL ORDER BY failed_at DESC LIMIT 10001) f)
 SELECT routing_key, type, reason, error_class, count(*) AS messages, (SELECT bool_or(beyond) FROM seen) AS more,
   (extract(epoch FROM clock_timestamp() - max(failed_at)) * 1000000)::bigint AS latest
-FROM seen WHERE resolved_at IS NULL AND NOT beyond
+FROM seen WHERE NOT beyond
 GROUP BY routing_key, type, reason, error_class ORDER BY messages DESC, routing_key, type, reason, error_class`
 
 const textRelays = `

@@ -31,15 +31,15 @@ told(routing_key, beyond, why, since) AS (
 SELECT routing_key, why, count(*) FILTER (WHERE NOT beyond) AS messages, max(beyond) AS more, ` + sqlNow + ` - min(since) AS oldest
 FROM told GROUP BY routing_key, why HAVING count(*) FILTER (WHERE NOT beyond) > 0 ORDER BY routing_key, why`
 
-// The last dialect.CountBound that failed, by outbox_failed.
+// The last dialect.CountBound that failed and that nobody has resolved, by outbox_unresolved.
 const textFailed = `
 WITH seen AS (
-  SELECT routing_key, type, reason, error_class, failed_at, resolved_at, row_number() OVER () > 10000 AS beyond FROM (
-    SELECT routing_key, type, reason, error_class, failed_at, resolved_at FROM outbox INDEXED BY outbox_failed
-    WHERE failed_at IS NOT NULL ORDER BY failed_at DESC LIMIT 10001) f)
+  SELECT routing_key, type, reason, error_class, failed_at, row_number() OVER () > 10000 AS beyond FROM (
+    SELECT routing_key, type, reason, error_class, failed_at FROM outbox INDEXED BY outbox_unresolved
+    WHERE failed_at IS NOT NULL AND resolved_at IS NULL ORDER BY failed_at DESC LIMIT 10001) f)
 SELECT routing_key, type, reason, error_class, count(*) AS messages, (SELECT max(beyond) FROM seen) AS more,
   ` + sqlNow + ` - max(failed_at) AS latest
-FROM seen WHERE resolved_at IS NULL AND NOT beyond
+FROM seen WHERE NOT beyond
 GROUP BY routing_key, type, reason, error_class ORDER BY messages DESC, routing_key, type, reason, error_class`
 
 const textRelays = `
