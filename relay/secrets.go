@@ -18,9 +18,13 @@ type Secrets struct {
 	forms []string // as they can be written, the longest first
 }
 
-// Add remembers values, also as JSON and URLs write them. Those of less than 4 bytes are left aside.
+// Add remembers values, also as JSON and URLs write them, and without the blanks and line ends around them, which who reads a
+// secret takes off. Those of less than 4 bytes are left aside.
 func (s *Secrets) Add(values ...string) {
 	for _, v := range values {
+		if bare := strings.TrimSpace(v); bare != v {
+			s.Add(bare)
+		}
 		quoted, _ := json.Marshal(v) // a string always can be
 		text := string(quoted[1 : len(quoted)-1])
 		for _, form := range []string{v, text, strings.ReplaceAll(text, "/", `\/`), url.QueryEscape(v), url.PathEscape(v)} {

@@ -81,3 +81,13 @@ func TestCut(t *testing.T) {
 		}
 	}
 }
+
+// TestSecretsBlanks holds that a secret with a line end, as it is in many a file, is masked where its reader took that off.
+func TestSecretsBlanks(t *testing.T) {
+	t.Parallel()
+	var s relay.Secrets
+	s.Add("sk_live_hunter2\n")
+	if got := s.Hide("bad key sk_live_hunter2"); got != "bad key <secret>" {
+		t.Error(got)
+	}
+}
