@@ -260,7 +260,7 @@ func TestGuard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tooLong := strconv.Itoa(third + 1<<32)
+	tooLong := strconv.FormatInt(int64(third)+1<<32, 10)
 	guard := exec.CommandContext(t.Context(), "/proc/self/exe", GuardCommand)
 	guard.Stdin = strings.NewReader("+" + sessions[0] + "\n+" + sessions[1] + "\n+" + tooLong + "\n\nx\n+1\n+0\n-1\n-" + sessions[0] + "\n")
 	if err := guard.Run(); err != nil {

@@ -30,6 +30,9 @@ func (p *process) wait(ctx context.Context, grace, cutOff time.Duration) end {
 	select {
 	case <-p.gone:
 	case <-term:
+		if p.hasEnded() {
+			break
+		}
 		e.told = true
 		signalSession(p.session(), syscall.SIGTERM)
 		select {
@@ -37,6 +40,9 @@ func (p *process) wait(ctx context.Context, grace, cutOff time.Duration) end {
 		case <-ctx.Done():
 		}
 	case <-ctx.Done():
+		if p.hasEnded() {
+			break
+		}
 		e.told, e.cutOff = true, true
 		signalSession(p.session(), syscall.SIGTERM)
 		select {
@@ -50,6 +56,17 @@ func (p *process) wait(ctx context.Context, grace, cutOff time.Duration) end {
 	}
 	p.read(&e)
 	return e
+}
+
+// hasEnded tells whether the program has ended by itself before it could be told to: after a freeze of the relay its time may
+// be over as well, and its exit code counts all the same.
+func (p *process) hasEnded() bool {
+	select {
+	case <-p.gone:
+		return true
+	default:
+		return false
+	}
 }
 
 // session is that of the program, and the number of its leader's group.

@@ -24,12 +24,14 @@ func signalSession(session int, s syscall.Signal) (alive bool) {
 	}
 	defer proc.Close()
 	names, _ := proc.Readdirnames(-1) // what was read of it counts
+	told := map[int]bool{session: true}
 	for _, name := range names {
 		pid, err := strconv.Atoi(name)
 		if err != nil || pid == session || sessionOf(pid) != session {
 			continue
 		}
-		if group, err := syscall.Getpgid(pid); err == nil && group > 1 && group != session {
+		if group, err := syscall.Getpgid(pid); err == nil && group > 1 && !told[group] {
+			told[group] = true // once: many programs take a second SIGTERM as an order to end at once
 			_ = syscall.Kill(-group, s)
 		}
 		alive = alive || isAlive(pid) && syscall.Kill(pid, 0) == nil

@@ -193,6 +193,61 @@ func TestDoesNotEnd(t *testing.T) {
 	eventually(t, "it is reaped", func() bool { return syscall.Kill(p.session(), 0) == syscall.ESRCH })
 }
 
+// TestEndedBefore: of a program that ended while its relay was frozen the exit code counts, although its time is over as well.
+func TestEndedBefore(t *testing.T) {
+	t.Parallel()
+	for range 20 {
+		p, gone := leader(t, "exit 0")
+		waitExit(p.session())
+		close(gone)
+		ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+		e := p.wait(ctx, time.Second, time.Second)
+		cancel()
+		wantKind(t, Config{}.of(e), relay.KindDone, "")
+	}
+}
+
+// TestSignalOnce: each group beside the leader's gets a signal once, however many processes are in it. One that queues shows
+// how often it came.
+func TestSignalOnce(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("no python3 to count signals by")
+	}
+	const queues = 40
+	dir := t.TempDir()
+	const count = `
+import os, signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, {40})
+os.setpgid(0, 0)
+if os.fork() and os.fork() and os.fork():
+    open("ready", "w")
+    n = 0
+    while signal.sigtimedwait({40}, 1 if n else 60):
+        n += 1
+    open("count", "w").write(str(n))
+    os.rename("count", "counted")
+else:
+    signal.pause()
+`
+	p, gone := leader(t, "cd "+dir+"; python3 -c '"+count+"' & sleep 600")
+	defer func() {
+		close(gone)
+		endSession(p.session(), time.Now().Add(generous))
+		_ = syscall.Kill(-p.session(), syscall.SIGKILL)
+		p.reap()
+	}()
+	there := func(name string) func() bool {
+		return func() bool { _, err := os.Stat(filepath.Join(dir, name)); return err == nil }
+	}
+	eventually(t, "it is ready", there("ready"))
+	signalSession(p.session(), queues)
+	eventually(t, "it has counted", there("counted"))
+	if got, _ := os.ReadFile(filepath.Join(dir, "counted")); string(got) != "1" {
+		t.Errorf("it came %s times", got)
+	}
+}
+
 // TestForgottenFirst: the guard hears of the end of a session while its number is nobody else's.
 func TestForgottenFirst(t *testing.T) {
 	t.Parallel()
