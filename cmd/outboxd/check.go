@@ -154,7 +154,7 @@ func checksOf(s dialect.Status, routes []routeConfig, lim limits) []check {
 	paused.add(len(s.Pauses), false)
 	relays := newCountCheck("relays", "relays alive", lim.warnRelays, lim.minRelays)
 	relays.below = true
-	relays.add(len(alive), false)
+	relays.add(len(alive)-len(foreign(s.Instance, alive)), false) // those of another instance send nothing
 	list := []check{age, failed, unrouted, open, paused, relays}
 	for i := range list {
 		list[i].judge()

@@ -90,6 +90,12 @@ func TestCheck(t *testing.T) {
 		{"a relay", func() {
 			s.exec("INSERT INTO " + s.schema + ".outbox_relay (name, host, version, config_hash, destinations, started_at, seen_at) VALUES ('r1', 'h', '1', 'c', '{}', now(), now() + interval '1 hour')")
 		}, 0, "OUTBOX OK - all is within its limits | "},
+		{"a relay that sends nothing", func() {
+			s.exec("INSERT INTO " + s.schema + `.outbox_control (kind, name, value) VALUES ('instance', 'outbox', '{"name":"shop"}')`)
+		}, 2, "OUTBOX CRITICAL - 0 relays alive | "},
+		{"a relay of this instance", func() {
+			s.exec("UPDATE " + s.schema + ".outbox_relay SET instance = 'shop'")
+		}, 0, "OUTBOX OK - all is within its limits | "},
 		{"a pause", func() {
 			s.exec("INSERT INTO " + s.schema + `.outbox_control (kind, name, value) VALUES ('pause', 'destination:a|b', '{"actor":"ann"}')`)
 		}, 1, "OUTBOX WARNING - 1 paused | "},

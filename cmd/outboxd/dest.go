@@ -153,6 +153,9 @@ func (c config) destination(name string) (destinationConfig, error) {
 		return d, nil
 	}
 	names := slices.Sorted(maps.Keys(c.Destinations))
+	if len(names) == 0 {
+		return d, usagef("destination %q is not known without its configuration: name the file with -c", name)
+	}
 	return d, failf(exitNotFound, "the configuration has no destination %q; it has %s", name, listed(names))
 }
 
