@@ -31,8 +31,7 @@ type FigureTexts struct {
 	DepthParts int
 	// InFlight counts by type messages that leases hold; '' is the type of those that they hold no more. Limit.
 	InFlight string
-	// Failed counts unresolved failed messages by type and reason, the last ones first, and says whether it looked only at a
-	// part of what failed (beyond); a row of type '' counts something else. Limit.
+	// Failed counts unresolved failed messages by type and reason, the last ones first. Limit.
 	Failed string
 	// Lapsed is for how long the oldest lease should have been renewed, below 0 where all are in time. Limit.
 	Lapsed string
@@ -136,7 +135,6 @@ func (g *Gauger) failed(ctx context.Context, limit int, t *relay.Totals) error {
 		Type     string
 		Reason   relay.Reason
 		Messages int
-		Beyond   bool
 	}
 	if err := g.on.selectAll(ctx, "unresolved messages", &rows, g.on.Figures.Failed, limit); err != nil {
 		return err
@@ -144,13 +142,10 @@ func (g *Gauger) failed(ctx context.Context, limit int, t *relay.Totals) error {
 	t.Failed = map[relay.FailedKind]int{}
 	looked := 0
 	for _, r := range rows {
-		t.FailedMore = t.FailedMore || r.Beyond
-		if r.Type != "" {
-			looked += r.Messages
-			t.Failed[relay.FailedKind{Type: r.Type, Reason: r.Reason}] = r.Messages
-		}
+		looked += r.Messages
+		t.Failed[relay.FailedKind{Type: r.Type, Reason: r.Reason}] = r.Messages
 	}
-	t.FailedMore = t.FailedMore || looked >= limit
+	t.FailedMore = looked >= limit
 	return nil
 }
 

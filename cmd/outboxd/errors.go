@@ -65,7 +65,7 @@ type errorRow struct {
 // tellBounds says what was not looked at.
 func (p *program) tellBounds(found dialect.Errors) {
 	if found.FailedMore {
-		fmt.Fprintf(p.stderr, "of the failed messages only the last %d were looked at: name a --type, or go on with outboxd list --unresolved\n", dialect.CountBound)
+		fmt.Fprintf(p.stderr, "of the failed messages that nobody resolved only the last %d were looked at: go on with outboxd list --unresolved\n", dialect.CountBound)
 	}
 	if found.PendingMore {
 		fmt.Fprintln(p.stderr, "of the pending messages only some were looked at: those that have been due for the longest time, those that came due "+

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/outboxd/outboxd/dialect"
+	"github.com/outboxd/outboxd/relay"
 )
 
 // TestInspector holds an engine to what people see: lists, messages, payloads and the status. open makes an outbox with
@@ -33,7 +34,8 @@ func TestInspector(t *testing.T, open func(t *testing.T) Backend) {
 	})
 	for name, run := range map[string]func(t *testing.T, b Backend){
 		"list is bounded": testListIsBounded, "status of nothing": testStatusOfNothing, "errors are grouped": testErrorsAreGrouped, "errors are bounded": testErrorsAreBounded, "status is bounded": testStatusIsBounded,
-		"kinds are bounded": testKindsAreBounded,
+		"unresolved behind resolved": testUnresolvedBehindResolved,
+		"kinds are bounded":          testKindsAreBounded,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -213,5 +215,28 @@ func testStatusIsBounded(t *testing.T, b Backend) {
 	}
 	if len(s.Failed) != 1 || s.Failed[0].Messages != dialect.CountBound || !s.Failed[0].More {
 		t.Errorf("failed: %+v", s.Failed)
+	}
+}
+
+// What a person has to do is found behind any number of messages that failed later and are resolved.
+func testUnresolvedBehindResolved(t *testing.T, b Backend) {
+	f := b.Forms()
+	const columns = "type, state, due_at, failed_at, reason, error_class"
+	many(t, b, 3, columns, "'a', 'failed', "+f.Never+", "+f.Plus(f.Now, -time.Hour)+", 'rejected', 'http_4xx'")
+	many(t, b, 2*dialect.CountBound+1, columns+", resolved_at", "'b', 'failed', "+f.Never+", "+f.Now+", 'cancelled', 'http_4xx', "+f.Now)
+	db := b.Open()
+	s, err := db.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Failed) != 1 || s.Failed[0].Messages != 3 || s.Failed[0].More {
+		t.Errorf("status tells %+v", s.Failed)
+	}
+	groups, err := db.Errors(t.Context(), relay.Filter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(groups.Groups) != 1 || groups.Groups[0].Messages != 3 || groups.FailedMore {
+		t.Errorf("errors tells %+v", groups)
 	}
 }

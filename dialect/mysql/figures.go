@@ -33,19 +33,13 @@ FROM (SELECT l.lease_id, s.seq FROM /*schema.*/outbox_lease l STRAIGHT_JOIN JSON
 LEFT JOIN /*schema.*/outbox o FORCE INDEX (PRIMARY) ON o.seq = l.seq AND o.lease_id = l.lease_id AND o.state = 'in_flight'
 GROUP BY o.type`
 
-// By outbox_failed, which has in it what is resolved, too: so many entries of the index are looked at, of what failed last, and
-// only messages that are not resolved are read. A row without a type says how many entries there were.
+// By outbox_unresolved.
 const textUnresolved = `
-SELECT '' AS type, '' AS reason, COUNT(*) AS messages, COUNT(*) >= 20000 AS beyond FROM (` + lastFailed + `) e
-UNION ALL
-SELECT o.type, o.reason, COUNT(*) AS messages, FALSE AS beyond
-FROM (SELECT seq FROM (` + lastFailed + `) e WHERE resolved_at = TIMESTAMP'` + never + `' LIMIT ?) f
+SELECT o.type, o.reason, COUNT(*) AS messages
+FROM (SELECT seq FROM /*schema.*/outbox FORCE INDEX (outbox_unresolved)
+  WHERE resolved_at = TIMESTAMP'` + never + `' AND failed_at > TIMESTAMP'` + never + `' ORDER BY failed_at DESC LIMIT ?) f
 STRAIGHT_JOIN /*schema.*/outbox o FORCE INDEX (PRIMARY) ON o.seq = f.seq
 GROUP BY o.type, o.reason`
-
-const lastFailed = `
-  SELECT seq, resolved_at FROM /*schema.*/outbox FORCE INDEX (outbox_failed)
-  WHERE failed_at > TIMESTAMP'` + never + `' ORDER BY failed_at DESC LIMIT 20000`
 
 const textLapsed = `
 SELECT TIMESTAMPDIFF(MICROSECOND, ends, UTC_TIMESTAMP(6)) FROM (

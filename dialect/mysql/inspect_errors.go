@@ -13,7 +13,7 @@ const (
 	erred = `SELECT seq, id, state, routing_key, type, schema_version, aggregateid, reason, error_class,
   NULLIF(resolved_at, TIMESTAMP'` + never + `') AS resolved_at, LEFT(last_error, 200) AS last_error,
   COALESCE(NULLIF(failed_at, TIMESTAMP'` + never + `'), created_at) AS at, due_at FROM /*schema.*/outbox FORCE INDEX `
-	erringFailed = erred + `(outbox_failed) WHERE failed_at > TIMESTAMP'` + never + `' ORDER BY failed_at DESC, seq DESC LIMIT ?`
+	erringFailed = erred + `(outbox_unresolved) WHERE resolved_at = TIMESTAMP'` + never + `' AND failed_at > TIMESTAMP'` + never + `' ORDER BY failed_at DESC, seq DESC LIMIT ?`
 	erringGroup  = erred + `(outbox_due) WHERE routing_key = ? AND lapses = ? AND due_at `
 	erringOldest = erringGroup + `<= UTC_TIMESTAMP(6) ORDER BY lapses, due_at, seq LIMIT ?`
 	erringNewest = erringGroup + `<= UTC_TIMESTAMP(6) ORDER BY lapses DESC, due_at DESC, seq DESC LIMIT ?`

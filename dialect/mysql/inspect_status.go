@@ -32,15 +32,15 @@ SELECT o.routing_key, 'in_flight' AS why, COUNT(*) AS messages, FALSE AS more,
   TIMESTAMPDIFF(MICROSECOND, MIN(o.created_at), UTC_TIMESTAMP(6)) AS oldest
 FROM ` + inFlight + ` GROUP BY o.routing_key`
 
-// The last dialect.CountBound that failed, by outbox_failed.
+// The last dialect.CountBound that failed and that nobody has resolved, by outbox_unresolved.
 const textFailed = `
 WITH seen AS (
-  SELECT routing_key, type, reason, error_class, failed_at, resolved_at, ROW_NUMBER() OVER (ORDER BY failed_at DESC) > 10000 AS beyond FROM (
-    SELECT routing_key, type, reason, error_class, failed_at, resolved_at FROM /*schema.*/outbox FORCE INDEX (outbox_failed)
-    WHERE failed_at > TIMESTAMP'` + never + `' ORDER BY failed_at DESC LIMIT 10001) f)
+  SELECT routing_key, type, reason, error_class, failed_at, ROW_NUMBER() OVER (ORDER BY failed_at DESC) > 10000 AS beyond FROM (
+    SELECT routing_key, type, reason, error_class, failed_at FROM /*schema.*/outbox FORCE INDEX (outbox_unresolved)
+    WHERE resolved_at = TIMESTAMP'` + never + `' AND failed_at > TIMESTAMP'` + never + `' ORDER BY failed_at DESC LIMIT 10001) f)
 SELECT routing_key, type, reason, error_class, COUNT(*) AS messages, (SELECT MAX(beyond) FROM seen) AS more,
   TIMESTAMPDIFF(MICROSECOND, MAX(failed_at), UTC_TIMESTAMP(6)) AS latest
-FROM seen WHERE resolved_at = TIMESTAMP'` + never + `' AND NOT beyond
+FROM seen WHERE NOT beyond
 GROUP BY routing_key, type, reason, error_class ORDER BY messages DESC, routing_key, type, reason, error_class`
 
 const textRelays = `

@@ -43,10 +43,11 @@ func columns() map[string]string {
 // indexes are those of outbox without which a claim, a settlement or an audit query is slow.
 func indexes() map[string]string {
 	return map[string]string{
-		"PRIMARY":       "unique (seq)",
-		"outbox_id_key": "unique (id)",
-		"outbox_due":    "(routing_key, lapses, due_at, seq)",
-		"outbox_failed": "(failed_at, resolved_at)",
+		"PRIMARY":           "unique (seq)",
+		"outbox_id_key":     "unique (id)",
+		"outbox_due":        "(routing_key, lapses, due_at, seq)",
+		"outbox_failed":     "(failed_at)",
+		"outbox_unresolved": "(resolved_at, failed_at)",
 	}
 }
 

@@ -34,7 +34,7 @@ GROUP BY m.type`
 
 // By outbox_unresolved, which holds nothing else.
 const textUnresolved = `
-SELECT type, reason, count(*) AS messages, false AS beyond FROM (
+SELECT type, reason, count(*) AS messages FROM (
   SELECT type, reason FROM /*schema.*/outbox
   WHERE failed_at IS NOT NULL AND resolved_at IS NULL ORDER BY failed_at DESC LIMIT ?::int) f
 GROUP BY type, reason`

@@ -11,8 +11,8 @@ import (
 const (
 	erred = `SELECT ` + dialect.ErringFields + `, left(last_error, 200) AS last_error, coalesce(failed_at, created_at) AS at FROM /*schema.*/outbox
 WHERE `
-	// By outbox_failed.
-	erringFailed = erred + `failed_at IS NOT NULL ORDER BY failed_at DESC, id DESC LIMIT ?::int`
+	// By outbox_unresolved.
+	erringFailed = erred + `failed_at IS NOT NULL AND resolved_at IS NULL ORDER BY failed_at DESC, id DESC LIMIT ?::int`
 	// By outbox_due.
 	erringGroup  = erred + `routing_key = ?::text AND lapses = ?::int AND due_at IS NOT NULL AND due_at `
 	erringOldest = erringGroup + `<= now() ORDER BY due_at, seq LIMIT ?::int`

@@ -34,7 +34,7 @@ GROUP BY type`
 
 // By outbox_unresolved, which holds nothing else.
 const textUnresolved = `
-SELECT type, reason, count(*) AS messages, 0 AS beyond FROM (
+SELECT type, reason, count(*) AS messages FROM (
   SELECT type, reason FROM outbox INDEXED BY outbox_unresolved
   WHERE failed_at IS NOT NULL AND resolved_at IS NULL ORDER BY failed_at DESC LIMIT ?)
 GROUP BY type, reason`

@@ -11,7 +11,7 @@ import (
 const (
 	erred = `SELECT ` + dialect.ErringFields + `, substr(last_error, 1, 200) AS last_error, coalesce(failed_at, created_at) AS at FROM outbox INDEXED BY `
 
-	erringFailed = erred + `outbox_failed WHERE failed_at IS NOT NULL ORDER BY failed_at DESC, seq DESC LIMIT ?`
+	erringFailed = erred + `outbox_unresolved WHERE failed_at IS NOT NULL AND resolved_at IS NULL ORDER BY failed_at DESC, seq DESC LIMIT ?`
 	erringGroup  = erred + `outbox_due WHERE routing_key = ? AND lapses = ? AND due_at IS NOT NULL AND due_at `
 	erringOldest = erringGroup + `<= ` + sqlNow + ` ORDER BY due_at, seq LIMIT ?`
 	erringNewest = erringGroup + `<= ` + sqlNow + ` ORDER BY due_at DESC, seq DESC LIMIT ?`

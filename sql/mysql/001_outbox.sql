@@ -65,7 +65,8 @@ CREATE TABLE IF NOT EXISTS /*schema.*/outbox (
     CONSTRAINT outbox_id_key UNIQUE (id),
     -- The claim's index. No index may name state, lease_id, attempts, done_at or result: done would change an index.
     INDEX outbox_due (routing_key, lapses, due_at, seq),
-    INDEX outbox_failed (failed_at, resolved_at),
+    INDEX outbox_failed (failed_at),
+    INDEX outbox_unresolved (resolved_at, failed_at),
     -- A negated class, since $ also matches before a line feed at the end.
     CONSTRAINT outbox_id_check CHECK (id <> '' AND CHAR_LENGTH(id) <= 36 AND id NOT REGEXP '[^A-Za-z0-9_-]'),
     -- ASCII gives the first byte, 0 for ''. Blanks are tab, line feed, vertical tab, form feed, carriage return, space.

@@ -38,11 +38,10 @@ erred AS (
     SELECT o.seq, o.id, o.state, o.routing_key, o.type, o.schema_version, o.reason, o.error_class, o.last_error, o.created_at AS at
     FROM pending p STRAIGHT_JOIN /*schema.*/outbox o ON o.seq = p.seq AND o.error_class NOT IN ('paused', 'no_policy') AND o.state = 'pending'
     UNION ALL
-    SELECT seq, id, state, routing_key, type, schema_version, reason, error_class, last_error, failed_at FROM (
-        SELECT seq, id, state, routing_key, type, schema_version, reason, error_class, last_error, failed_at, resolved_at
-        FROM /*schema.*/outbox FORCE INDEX (outbox_failed)
-        WHERE failed_at > '1000-01-01' ORDER BY failed_at DESC, seq DESC LIMIT 10000) newest
-    WHERE resolved_at = '1000-01-01'
+    SELECT * FROM (
+        SELECT seq, id, state, routing_key, type, schema_version, reason, error_class, last_error, failed_at
+        FROM /*schema.*/outbox FORCE INDEX (outbox_unresolved)
+        WHERE resolved_at = '1000-01-01' AND failed_at > '1000-01-01' ORDER BY failed_at DESC, seq DESC LIMIT 10000) newest
 ),
 -- 0xE280A6 is …, whatever character set a session has.
 told AS (

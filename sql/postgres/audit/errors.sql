@@ -25,10 +25,8 @@ pending AS (
     WHERE m.error_class NOT IN ('paused', 'no_policy')
 ),
 failed AS (
-    SELECT id, state, routing_key, type, schema_version, reason, error_class, last_error, at FROM (
-        SELECT id, state, routing_key, type, schema_version, reason, error_class, last_error, failed_at AS at, resolved_at
-        FROM /*schema.*/outbox WHERE failed_at IS NOT NULL ORDER BY failed_at DESC LIMIT 10000) newest
-    WHERE resolved_at IS NULL
+    SELECT id, state, routing_key, type, schema_version, reason, error_class, last_error, failed_at AS at
+    FROM /*schema.*/outbox WHERE failed_at IS NOT NULL AND resolved_at IS NULL ORDER BY failed_at DESC LIMIT 10000
 ),
 told AS (
     SELECT *, regexp_replace(left(last_error, 200), '"[^"]*"|''[^'']*''|0x[0-9a-fA-F]+|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|'

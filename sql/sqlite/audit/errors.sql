@@ -32,10 +32,10 @@ erred AS (
     SELECT o.seq, o.id, o.state, o.routing_key, o.type, o.schema_version, o.reason, o.error_class, o.last_error, o.created_at AS at
     FROM pending p CROSS JOIN outbox o ON o.seq = p.seq WHERE o.error_class NOT IN ('paused', 'no_policy')
     UNION ALL
-    SELECT seq, id, state, routing_key, type, schema_version, reason, error_class, last_error, failed_at FROM (
-        SELECT seq, id, state, routing_key, type, schema_version, reason, error_class, last_error, failed_at, resolved_at
-        FROM outbox INDEXED BY outbox_failed WHERE failed_at IS NOT NULL ORDER BY failed_at DESC, seq DESC LIMIT 10000)
-    WHERE resolved_at IS NULL
+    SELECT * FROM (
+        SELECT seq, id, state, routing_key, type, schema_version, reason, error_class, last_error, failed_at
+        FROM outbox INDEXED BY outbox_unresolved
+        WHERE failed_at IS NOT NULL AND resolved_at IS NULL ORDER BY failed_at DESC, seq DESC LIMIT 10000)
 ),
 -- There are no regular expressions: each digit becomes 0, eight of them in a row one, and then …
 cut AS (
