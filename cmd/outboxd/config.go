@@ -147,7 +147,7 @@ type breakerConfig struct {
 type routeConfig struct {
 	Match   string                  `yaml:"match,omitempty"`
 	To      string                  `yaml:"to,omitempty"`
-	Ordered bool                    `yaml:"ordered,omitempty"`
+	Ordered bool                    `yaml:"ordered"` // shown also where it is false: webhook and program routes have to say it
 	Policy  policyConfig            `yaml:",inline"`
 	Types   map[string]policyConfig `yaml:"types,omitempty"`
 }

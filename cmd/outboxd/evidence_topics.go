@@ -148,7 +148,7 @@ func failures(f reviewed) []finding {
 // byWhom tells who resolved, sent again, corrected or cancelled how many.
 func byWhom(operations []dialect.Operation) (list []finding) {
 	type deed struct{ op, actor string }
-	messages, times, last := map[deed]int64{}, map[deed]int{}, map[deed]time.Time{}
+	done, times, last := map[deed]int64{}, map[deed]int{}, map[deed]time.Time{}
 	for _, o := range operations {
 		d := deed{o.Op, o.Actor}
 		switch relay.Op(o.Op) {
@@ -159,7 +159,7 @@ func byWhom(operations []dialect.Operation) (list []finding) {
 		if o.DryRun || o.Affected == nil || o.AppliedAt == nil {
 			continue
 		}
-		messages[d] += *o.Affected
+		done[d] += *o.Affected
 		times[d]++
 		if o.AppliedAt.After(last[d]) {
 			last[d] = o.AppliedAt.Time
@@ -167,7 +167,7 @@ func byWhom(operations []dialect.Operation) (list []finding) {
 	}
 	deeds := slices.SortedFunc(maps.Keys(times), func(a, b deed) int { return cmp.Or(strings.Compare(a.op, b.op), strings.Compare(a.actor, b.actor)) })
 	for _, d := range deeds {
-		list = append(list, known(byOperations, "%s by %s: %d messages in %d operations, the last at %s.", d.op, d.actor, messages[d], times[d], last[d].Format(time.RFC3339)))
+		list = append(list, known(byOperations, "%s by %s: %s by %s, the last at %s.", d.op, d.actor, messages(int(done[d]), false), counted(times[d], "operation"), last[d].Format(time.RFC3339)))
 	}
 	if len(list) == 0 {
 		list = append(list, known(byOperations, "Nobody resolved, replayed, corrected or cancelled anything."))

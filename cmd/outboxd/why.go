@@ -72,7 +72,7 @@ func (l *loaded) explainAll(ctx context.Context, db inspector, ids []string) (an
 		if err != nil {
 			return nil, nil, err
 		}
-		f.relays, f.breakers, f.pauses = status.Relays, status.Breakers, status.Pauses
+		f.relays, f.breakers, f.pauses, f.instance = status.Relays, status.Breakers, status.Pauses, status.Instance
 		f.plan = l.planFor(f.message)
 		answers = append(answers, explain(f))
 	}

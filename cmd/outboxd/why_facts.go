@@ -15,6 +15,7 @@ type facts struct {
 	message  dialect.Message
 	attempts []dialect.Attempt
 	lease    *dialect.Lease // that its lease_id names; nil: there is none
+	instance string         // that the outbox belongs to; "": none
 	relays   []dialect.RelayStatus
 	breakers []dialect.BreakerStatus
 	pauses   []dialect.PauseStatus

@@ -15,6 +15,8 @@ func (f facts) obstacles() (words, commands []string) {
 	switch {
 	case len(f.alive()) == 0:
 		words = append(words, noRelay(f.relays))
+	case len(foreign(f.instance, f.alive())) == len(f.alive()):
+		words = append(words, foreign(f.instance, f.alive())...)
 	case f.plan != nil && !f.routed():
 		words = append(words, "no route takes routing key "+f.message.RoutingKey+": add one to the configuration")
 	case len(f.servers(f.destination())) == 0:

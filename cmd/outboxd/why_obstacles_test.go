@@ -25,6 +25,11 @@ func obstacleCases() []explained {
 			next: "no relay is alive: nothing is sent until one is started with outboxd run; the last was a on host h1, seen 5m0s ago",
 		},
 		{
+			name: "only relays of another instance", facts: facts{message: message(relay.Pending), relays: alive("a"), instance: "shop", plan: toBilling()},
+			why:  "it has been due since 2026-01-31T11:59:58Z, 2s ago, and no relay took it yet",
+			next: "relay a names no instance and sends nothing: the outbox belongs to shop; give the relay that name, or see outboxd instance --help",
+		},
+		{
 			name: "no route", facts: facts{message: message(relay.Pending), relays: alive("a"), plan: &plan{}},
 			why:  "it has been due since 2026-01-31T11:59:58Z, 2s ago, and no relay took it yet",
 			next: "no route takes routing key charges: add one to the configuration",
