@@ -48,7 +48,7 @@ prepare_mariadb() {
   data_folder "$1"
   mysql_options
   # In a folder of its own for temporary tables, since a server that starts clears that folder of all that look like its own.
-  TMPDIR=$dir mariadb-install-db --no-defaults --user="$(id -un)" --datadir="$dir/data" --auth-root-authentication-method=normal \
+  TMPDIR=$dir mariadb-install-db --no-defaults --skip-name-resolve --user="$(id -un)" --datadir="$dir/data" --auth-root-authentication-method=normal \
     --skip-test-db >"$dir.log" 2>&1 ||
     { tail -n 30 "$dir.log" >&2; die "$1: no data folder could be made; its log is above"; }
   # MySQL has a binary log, of rows, from the start.
