@@ -31,12 +31,11 @@ type claimer struct {
 // run claims until ctx ends: at once after a full batch, within milliseconds while there is work, and down to four times
 // a second while there is none. Before its first claim it knows what is paused. With Once it also ends when nothing is left.
 func (c *claimer) run(ctx context.Context) {
-	pause := c.pauseAtStart()
-	err := c.prepare(ctx, pause)
+	err := c.prepare(ctx)
 	for wait := firstRepeat; ctx.Err() == nil && err != nil && !c.refusedOnce(err); wait = min(2*wait, lastRepeat) {
 		c.ticks.mark("claim")
 		sleep(ctx, wait)
-		err = c.prepare(ctx, pause)
+		err = c.prepare(ctx)
 	}
 	for ctx.Err() == nil && !c.refusedOnce(err) {
 		c.ticks.mark("claim")
@@ -126,9 +125,9 @@ func (c *claimer) claim(ctx context.Context, quotas []Quota, probe *breaker) (go
 	return len(claims), c.mark(quotas, byKey), nil
 }
 
-// ask makes the claim. Where the answer is lost it asks again under the same lease, as long as that lease would last:
-// then the claim was either made, and its answer comes, or it is made now. A stop gives an asking
-// a second more, because its messages would lapse.
+// ask makes the claim. Where the answer is lost it asks again under the same lease, as long as that lease would last and the
+// relay may claim: then the claim was either made, and its answer comes, or it is made now. A stop gives an asking a second
+// more, because its messages would lapse.
 func (c *claimer) ask(ctx context.Context, id LeaseID, asked time.Time, quotas []Quota) (claims []Claim, again bool, err error) {
 	patient, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -142,7 +141,9 @@ func (c *claimer) ask(ctx context.Context, id LeaseID, asked time.Time, quotas [
 			return claims, again, err
 		}
 		again = true
-		sleep(ctx, wait)
+		if sleep(ctx, wait); !c.seat.ours() {
+			return nil, again, err
+		}
 	}
 }
 

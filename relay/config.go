@@ -32,8 +32,8 @@ type Config struct {
 	MaxActive    int           // how many relays may work on the table at once, the rest stand by; 0: all
 	Instance     string        // of the application; an outbox that belongs to another one is left alone. "": none
 	Retention    Retention
-	Paused       bool // everything is paused before the first claim, until somebody resumes it
-	Once         bool // Run ends when nothing that it may claim is due or in flight
+	Paused       string // names a start: before its first claim everything is paused, once, until somebody resumes it; "": nothing is
+	Once         bool   // Run ends when nothing that it may claim is due or in flight
 	Log          *slog.Logger
 	Observe      func([]Event) // may be nil; called from several goroutines, must return at once
 

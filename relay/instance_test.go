@@ -1,7 +1,6 @@
 package relay_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -147,24 +146,75 @@ func TestInstance_Once(t *testing.T) {
 	})
 }
 
-// TestStartPaused: everything is paused before the first claim, once, and stays so until somebody resumes it.
+// TestStartPaused: each start pauses everything before its first claim, and it stays so until somebody resumes it.
 func TestStartPaused(t *testing.T) {
 	inWorld(t, func(w *world) {
-		sink := &recorder{answer: func(context.Context, *relay.Message) relay.Outcome { return relay.Done("") }}
+		sink := &recorder{}
 		ids := w.insert(10, "order_paid")
 		for _, name := range []string{"a", "b"} {
 			cfg := w.config(name, sink)
-			cfg.Paused = true
+			cfg.Paused = "the start of " + name
 			w.start(cfg)
 			time.Sleep(time.Minute)
 		}
 		if !w.all(ids, relay.Pending) || sink.all() > 0 {
 			t.Fatalf("%d sends while everything is paused", sink.all())
 		}
-		if n := w.table.Operations(relay.OpPause); n != 1 {
-			t.Errorf("%d pauses were asked for, want 1: it was paused already", n)
+		if n := w.table.Operations(relay.OpPause); n != 2 {
+			t.Errorf("%d pauses were asked for, want one of each start", n)
 		}
 		w.order(relay.OpResume, `{"everything":true}`)
 		w.untilAll(3*time.Second, ids, relay.Finished)
 	})
+}
+
+// TestStartPaused_Again: a relay that is opened again under the same start pauses nothing that somebody has resumed, also
+// where it was paused already at first, and still waits for a pause that was never applied.
+func TestStartPaused_Again(t *testing.T) {
+	for name, c := range map[string]struct{ before, late bool }{
+		"applied": {}, "paused before": {before: true}, "not applied": {late: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				sink := &recorder{}
+				ids := w.insert(10, "order_paid")
+				if c.before {
+					w.order(relay.OpPause, `{"everything":true,"indefinitely":true}`)
+				}
+				open := func(name string, fault func(relaytest.Call) error) (stop func()) {
+					cfg := w.config(name, sink)
+					cfg.Paused = "a start"
+					db := newCrashable(cfg.Database)
+					db.set(fault)
+					cfg.Database = db
+					stop = w.start(cfg)
+					time.Sleep(time.Minute)
+					return stop
+				}
+				var fault func(relaytest.Call) error
+				if c.late {
+					fault = func(call relaytest.Call) error {
+						if call == relaytest.CallOperate {
+							return errors.New("no right")
+						}
+						return nil
+					}
+				}
+				open("first", fault)()
+				if c.late {
+					open("second", fault)()
+					open("third", nil)()
+				}
+				if sink.all() > 0 {
+					t.Fatalf("%d sends while everything is paused, or has to be", sink.all())
+				}
+				asked := w.table.Operations(relay.OpPause)
+				w.order(relay.OpResume, `{"everything":true}`)
+				open("again", nil)
+				if n := w.table.Operations(relay.OpPause); n != asked || !w.all(ids, relay.Finished) {
+					t.Errorf("%d pauses more, and %d sends", n-asked, sink.all())
+				}
+			})
+		})
+	}
 }

@@ -112,14 +112,6 @@ func (p *pauses) lane(destination, key string) bool {
 	return p.any(Target{Everything: true}, Target{Destination: destination}, Target{RoutingKey: key})
 }
 
-// endless tells that the target itself is paused until somebody resumes it.
-func (p *pauses) endless(t Target) bool {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	until, ok := p.active[t]
-	return ok && until.IsZero()
-}
-
 // accepts tells that messages of the type and version may be sent.
 func (p *pauses) accepts(typ string, version int) bool {
 	return !p.any(Target{Type: typ}, Target{Type: typ, SchemaVersion: version})

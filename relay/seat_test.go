@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/outboxd/outboxd/relay"
+	"github.com/outboxd/outboxd/relay/relaytest"
 )
 
 // seats runs so many relays, of which so many may be active, at a destination that counts who sends.
@@ -144,6 +145,33 @@ func TestSeats_Told(t *testing.T) {
 		if want := []string{"active: this relay", "could not be kept"}; !slices.Equal(told, want) || !s.relays[0].Snapshot().Standby {
 			t.Errorf("told %q, want %q", told, want)
 		}
+	})
+}
+
+// TestSeats_CutOff: a relay that was cut off while it asked for a claim does not ask for it again once its seat is over, also
+// where its lease would last.
+func TestSeats_CutOff(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.insert(1500, "x")
+		s := w.seats(0, 1, true)
+		for i := range 2 {
+			cfg := w.sharing(fmt.Sprint("relay", i), s.gauge, 4, 50)
+			cfg.MaxActive, cfg.Lease = 1, 3*time.Minute
+			s.add(cfg)
+		}
+		time.Sleep(5 * time.Second)
+		s.dbs[0].set(killed)
+		time.Sleep(time.Minute)
+		if s.relays[1].Snapshot().Standby {
+			t.Fatal("the other did not take the seat")
+		}
+		s.dbs[0].set(func(call relaytest.Call) error {
+			if call == relaytest.CallClaim {
+				t.Error("a claim without a seat")
+			}
+			return nil
+		})
+		time.Sleep(time.Minute)
 	})
 }
 

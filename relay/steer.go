@@ -21,10 +21,11 @@ func (r *Relay) steer(ctx context.Context) {
 }
 
 // prepare is all that comes before the first claim: what is paused is known, and with Config.Paused everything is.
-func (r *Relay) prepare(ctx context.Context, pause Operation) error {
-	if err := r.steerOnce(ctx); err != nil || !r.cfg.Paused || r.pauses.endless(Target{Everything: true}) {
+func (r *Relay) prepare(ctx context.Context) error {
+	if err := r.steerOnce(ctx); err != nil || r.cfg.Paused == "" {
 		return err
 	}
+	pause := r.pauseAtStart()
 	if err := r.call(ctx, "ask", func(ctx context.Context) error { return r.cfg.Database.Ask(ctx, pause) }); err != nil {
 		return err
 	}
@@ -106,10 +107,11 @@ func (r *Relay) askForPause(d *destination, c Claim, o Outcome) {
 	_ = r.call(ctx, "ask", func(ctx context.Context) error { return r.cfg.Database.Ask(ctx, op) }) // the next answer asks again
 }
 
-// pauseAtStart pauses everything until somebody resumes it. Each start asks anew.
+// pauseAtStart pauses everything until somebody resumes it. It is asked for once under each start, and one that was applied
+// is not applied again, so that a relay which is made anew under the same start takes no resume back.
 func (r *Relay) pauseAtStart() Operation {
 	return Operation{
-		ID: operationID(fmt.Sprintf("pause at the start of %s under %d", r.cfg.Name, newLeaseID())), Op: OpPause, Actor: r.actor(),
+		ID: operationID("pause at the start " + r.cfg.Paused), Op: OpPause, Actor: r.actor(),
 		Note: "started paused", Order: Order{Everything: true, Indefinitely: true},
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/outboxd/outboxd/cmd/outboxd/tracing"
+	"github.com/outboxd/outboxd/dialect"
 	"github.com/outboxd/outboxd/relay"
 )
 
@@ -20,7 +21,7 @@ type daemon struct {
 	file    string
 	name    string // where the process has several; else empty
 	once    bool   // it ends when nothing is left
-	paused  bool   // everything is, before the first claim
+	paused  string // as relay.Config.Paused: one start, however often it is opened
 	log     *slog.Logger
 	metrics *metrics
 	health  *health
@@ -34,13 +35,17 @@ type daemon struct {
 	relay  *relay.Relay // nil while there is none at work
 }
 
+// pauseOnce lets everything be paused before the first claim, once, however often the outbox is opened.
+func (d *daemon) pauseOnce() { d.paused = dialect.NewUUID() }
+
 // open makes destinations and pools. It connects to nothing yet.
 func (d *daemon) open() error {
-	config, err := buildRelay(d.loaded, parts{env: d.program.env, out: d.program.stdout, log: d.log, trace: d.trace})
+	l := d.inForce()
+	config, err := buildRelay(l, parts{env: d.program.env, out: d.program.stdout, log: d.log, trace: d.trace})
 	if err != nil {
 		return err
 	}
-	db, err := d.loaded.openFor(d.program.env, config.Name, config.Lease)
+	db, err := l.openFor(d.program.env, config.Name, config.Lease)
 	if err != nil {
 		return errors.Join(err, closeSinks(config))
 	}
@@ -53,7 +58,7 @@ func (d *daemon) close() error { return errors.Join(closeSinks(d.config), d.db.C
 
 // serve makes what health checks and scrapes are answered from.
 func (d *daemon) serve(ctx context.Context, registry *prometheus.Registry) {
-	d.metrics = metricsIn(registry, d.name, d.loaded.config)
+	d.metrics = metricsIn(registry, d.name, d.inForce().config)
 	d.health = &health{outbox: d.name, lease: d.config.Lease, stopped: ctx.Err}
 	d.metrics.series.MustRegister(newGauges(&d.metrics.labels, d.health.snapshot))
 }
@@ -63,8 +68,8 @@ func (d *daemon) run(ctx context.Context) error {
 	defer d.db.Close()
 	d.log.Info("starting", "relay", d.config.Name, "version", builtFrom().Version, "commit", builtFrom().Commit)
 	w := &waiter{db: d.db, health: d.health, log: d.log}
-	if d.loaded.config.Database.Migrate {
-		w.migrate = func(ctx context.Context) ([]string, error) { return d.loaded.migrate(ctx, d.program.env) }
+	if l := d.inForce(); l.config.Database.Migrate {
+		w.migrate = func(ctx context.Context) ([]string, error) { return l.migrate(ctx, d.program.env) }
 	}
 	if err := w.wait(ctx, d.once); err != nil {
 		if ctx.Err() != nil {

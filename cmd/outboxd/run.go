@@ -35,7 +35,10 @@ func (p *program) runRelay(ctx context.Context, once, paused bool) error {
 	trace := openTracing(ctx, p.env, first.log)
 	defer trace.Close()
 	for i, d := range outboxes {
-		d.once, d.paused, d.trace = once, paused, trace
+		d.once, d.trace = once, trace
+		if paused {
+			d.pauseOnce()
+		}
 		if err := d.open(); err != nil {
 			for _, opened := range outboxes[:i] {
 				err = errors.Join(err, opened.close())
