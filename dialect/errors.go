@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+
+	"github.com/outboxd/outboxd/relay"
 )
 
 // Class folds the error codes of a database into what outboxd does about them.
@@ -62,6 +64,9 @@ func Wrap(query string, err error, fold func(error) (Fault, bool)) error {
 	var ours *refusal
 	if err == nil || errors.As(err, &known) || errors.As(err, &ours) {
 		return err
+	}
+	if errors.Is(err, relay.ErrForeign) {
+		return fmt.Errorf("%s: %w", query, err)
 	}
 	fault, ok := fold(err)
 	if !ok {

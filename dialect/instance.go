@@ -70,12 +70,12 @@ func (i *Inspector) did(ctx context.Context, q sqlx.ExtContext, op relay.Op, fil
 }
 
 // Instance implements relay.Instances.
-func (o *Operator) Instance(ctx context.Context, name string) (string, error) {
+func (o *Operator) Instance(ctx context.Context) (string, error) {
 	of, err := o.Inspector.Instance(ctx)
-	if err != nil || of != "" || name == "" {
+	if err != nil || of != "" || o.Own == "" {
 		return of, err
 	}
-	value, err := json.Marshal(instanceValue{Name: name, Actor: "relay " + o.Relay})
+	value, err := json.Marshal(instanceValue{Name: o.Own, Actor: "relay " + o.Relay})
 	if err != nil {
 		return "", err
 	}
@@ -87,4 +87,13 @@ func (o *Operator) Instance(ctx context.Context, name string) (string, error) {
 		return err
 	})
 	return of, o.Inspector.Wrap("instance", err)
+}
+
+// Owns gives relay.ErrForeign unless the outbox, as q sees it, belongs to the relay's own instance, or to none as the relay.
+func (o *Operator) Owns(ctx context.Context, q sqlx.ExtContext) error {
+	of, err := o.Inspector.instance(ctx, q)
+	if err == nil && of != o.Own {
+		err = relay.ErrForeign
+	}
+	return err
 }

@@ -16,6 +16,7 @@ import (
 type Operator struct {
 	Inspector *Inspector
 	Relay     string // its name, for the applier column
+	Own       string // its instance; "": none
 }
 
 var _ relay.Operator = (*Operator)(nil)

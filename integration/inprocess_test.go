@@ -16,7 +16,7 @@ import (
 
 // opened is what an engine's package opens.
 type opened interface {
-	Store(relayName string, lease time.Duration) (dialect.Store, error)
+	Store(relayName, instance string, lease time.Duration) (dialect.Store, error)
 	Close() error
 }
 
@@ -29,7 +29,7 @@ func relayInside(t *testing.T, d *database, name string, destination relay.Desti
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := db.Store(name, lease)
+	store, err := db.Store(name, "", lease)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,7 +50,7 @@ func (c *claimer) run(ctx context.Context) {
 }
 
 // refusedOnce tells, with Once, that there is nothing to wait for, since the outbox belongs to another instance.
-func (c *claimer) refusedOnce(err error) bool { return c.cfg.Once && errors.Is(err, errForeign) }
+func (c *claimer) refusedOnce(err error) bool { return c.cfg.Once && errors.Is(err, ErrForeign) }
 
 func (c *claimer) pause(ctx context.Context, got int, full bool, err error) {
 	if got > 0 {
@@ -126,7 +126,8 @@ func (c *claimer) claim(ctx context.Context, quotas []Quota, probe *breaker) (go
 }
 
 // ask makes the claim. Where the answer is lost it asks again under the same lease, as long as that lease would last and the
-// relay may claim: then the claim was either made, and its answer comes, or it is made now. A stop gives an asking a second
+// relay may claim: then the claim was either made, and its answer comes, or it is made now. So it does where only the
+// connection of the claim led to an outbox of another instance: the next one may lead to ours. A stop gives an asking a second
 // more, because its messages would lapse.
 func (c *claimer) ask(ctx context.Context, id LeaseID, asked time.Time, quotas []Quota) (claims []Claim, again bool, err error) {
 	patient, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -137,7 +138,8 @@ func (c *claimer) ask(ctx context.Context, id LeaseID, asked time.Time, quotas [
 			claims, err = c.cfg.Database.Claim(ctx, id, c.cfg.Lease, quotas)
 			return err
 		})
-		if err == nil || ctx.Err() != nil || errors.Is(err, errForeign) || time.Since(asked)+wait > c.cfg.Lease-c.leases.margin() {
+		refused := errors.Is(err, ErrForeign) && c.owner.why() != ""
+		if err == nil || ctx.Err() != nil || refused || time.Since(asked)+wait > c.cfg.Lease-c.leases.margin() {
 			return claims, again, err
 		}
 		again = true

@@ -30,7 +30,7 @@ type Config struct {
 	Lease        time.Duration // 1 s to 1 h, default 30 s; renewed at a third of it
 	StopTimeout  time.Duration // how long running sends may go on after a stop, default 25 s
 	MaxActive    int           // how many relays may work on the table at once, the rest stand by; 0: all
-	Instance     string        // of the application; an outbox that belongs to another one is left alone. "": none
+	Instance     string        // of the application, for which the Database is made; an outbox that belongs to another one is left alone. "": none
 	Retention    Retention
 	Paused       string // names a start: before its first claim everything is paused, once, until somebody resumes it; "": nothing is
 	Once         bool   // Run ends when nothing that it may claim is due or in flight

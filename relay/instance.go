@@ -12,14 +12,15 @@ import (
 // somebody gave the outbox to its instance.
 const instanceEvery = time.Second
 
-// errForeign says that the outbox belongs to another instance.
-var errForeign = errors.New("the outbox belongs to another instance")
+// ErrForeign says that the outbox belongs to another instance than the relay.
+var ErrForeign = errors.New("the outbox belongs to another instance")
 
 // owner is what this relay knows of the instance that the outbox belongs to. Safe for concurrent use.
 type owner struct {
 	asking chan struct{} // of 1, held by whoever asks the database
 
 	mu      sync.Mutex
+	doubts  int       // how often an answer was put in doubt
 	at      time.Time // when it last said so; zero: it has to be asked before anything is done
 	refused string    // why this relay may not work on it, in words; "": it may
 }
@@ -49,25 +50,38 @@ func (r *Relay) belongs(ctx context.Context) error {
 	if fresh, refusal := r.owner.known(); fresh { // somebody asked meanwhile
 		return refusal
 	}
+	for counts := false; !counts; {
+		var err error
+		if counts, err = r.askOwner(ctx); err != nil {
+			return err
+		}
+	}
+	_, refusal := r.owner.known()
+	return refusal
+}
+
+// askOwner asks the database whose the outbox is. The answer does not count where a call failed meanwhile: it may be that of
+// the database before.
+func (r *Relay) askOwner(ctx context.Context) (counts bool, err error) {
 	var of string
-	asked := time.Now()
-	err := r.call(ctx, "instance", func(ctx context.Context) (err error) {
-		of, err = r.cfg.Database.Instance(ctx, r.cfg.Instance)
+	asking := r.owner.ask()
+	err = r.call(ctx, "instance", func(ctx context.Context) (err error) {
+		of, err = r.cfg.Database.Instance(ctx)
 		return err
 	})
 	if err != nil {
-		return err
+		return false, err
 	}
 	words := foreign(of, r.cfg.Instance)
-	was := r.owner.set(words, asked)
+	was, counts := r.owner.set(words, asking)
 	switch {
+	case !counts:
 	case words != "" && r.faults.due("owner"):
 		r.log.Error("nothing is sent", "why", words)
 	case words == "" && was != "":
 		r.log.Info("the outbox belongs to the instance of this relay now", "instance", of)
 	}
-	_, refusal := r.owner.known()
-	return refusal
+	return counts, nil
 }
 
 // foreign says in words that an outbox of one instance is none for a relay of another; "" where it is.
@@ -88,17 +102,33 @@ func (o *owner) known() (fresh bool, refusal error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.refused != "" {
-		refusal = fmt.Errorf("%w: %s", errForeign, o.refused)
+		refusal = fmt.Errorf("%w: %s", ErrForeign, o.refused)
 	}
 	return !o.at.IsZero() && time.Since(o.at) < instanceEvery, refusal
 }
 
-// set takes what the outbox said when it was asked, and returns what was known before.
-func (o *owner) set(refused string, asked time.Time) (was string) {
+// question is one to the database: when it was asked, and after how many doubts.
+type question struct {
+	at     time.Time
+	doubts int
+}
+
+func (o *owner) ask() question {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	was, o.refused, o.at = o.refused, refused, asked
-	return was
+	return question{time.Now(), o.doubts}
+}
+
+// set takes what the outbox answered, and returns what was known before. An answer that is older than the last doubt does
+// not count.
+func (o *owner) set(refused string, q question) (was string, counts bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if q.doubts != o.doubts {
+		return o.refused, false
+	}
+	was, o.refused, o.at = o.refused, refused, q.at
+	return was, true
 }
 
 // doubt has the database asked again before anything is done.
@@ -106,6 +136,7 @@ func (o *owner) doubt() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.at = time.Time{}
+	o.doubts++
 }
 
 // why is the reason in words for which nothing is sent; "" where there is none, or nobody knows yet.

@@ -11,6 +11,13 @@ import (
 	"github.com/outboxd/outboxd/relay/relaytest"
 )
 
+// configOf is a relay of an instance.
+func (w *world) configOf(name, instance string, sink relay.Sink) relay.Config {
+	cfg := w.config(name, sink)
+	cfg.Database, cfg.Instance = w.table.StoreOf(name, instance), instance
+	return cfg
+}
+
 // TestInstance_Foreign: beside an outbox of another instance a relay sends nothing, moves nothing, applies nothing and says
 // so, whether it has another name or none; until somebody says that it is the one.
 func TestInstance_Foreign(t *testing.T) {
@@ -20,18 +27,17 @@ func TestInstance_Foreign(t *testing.T) {
 				sink := &recorder{}
 				w.table.SetInstance("shop-production")
 				ids := append(w.insert(3, "order_sent"), w.insert(7, "order_paid")...)
-				claims, err := w.table.Store("dead").Claim(w.ctx, 7, 30*time.Second, []relay.Quota{{RoutingKey: "order_sent", Limit: 2}})
+				claims, err := w.table.StoreOf("dead", "shop-production").Claim(w.ctx, 7, 30*time.Second, []relay.Quota{{RoutingKey: "order_sent", Limit: 2}})
 				if err != nil || len(claims) != 2 {
 					t.Fatal(claims, err)
 				}
-				orphaned, err := w.table.Store("dead").Claim(w.ctx, 8, time.Hour, []relay.Quota{{RoutingKey: "order_sent", Limit: 1}})
+				orphaned, err := w.table.StoreOf("dead", "shop-production").Claim(w.ctx, 8, time.Hour, []relay.Quota{{RoutingKey: "order_sent", Limit: 1}})
 				if err != nil || len(orphaned) != 1 {
 					t.Fatal(orphaned, err)
 				}
 				w.table.DropLease(8)
 				asked := w.order(relay.OpCancel, `{"type":"order_paid"}`)
-				cfg := w.config("a", sink)
-				cfg.Instance = own
+				cfg := w.configOf("a", own, sink)
 				r, err := relay.New(cfg)
 				if err != nil {
 					t.Fatal(err)
@@ -67,12 +73,10 @@ func TestInstance_Own(t *testing.T) {
 	inWorld(t, func(w *world) {
 		sink := &recorder{}
 		for _, name := range []string{"a", "b"} {
-			cfg := w.config(name, sink)
-			cfg.Instance = "shop"
-			w.start(cfg)
+			w.start(w.configOf(name, "shop", sink))
 		}
 		w.untilAll(3*time.Second, w.insert(10, "order_paid"), relay.Finished)
-		if of, _ := w.table.Store("c").Instance(w.ctx, ""); of != "shop" {
+		if of, _ := w.table.Store("c").Instance(w.ctx); of != "shop" {
 			t.Errorf("the outbox belongs to %q", of)
 		}
 	})
@@ -90,8 +94,7 @@ func TestInstance_RestoredBeneath(t *testing.T) {
 
 func restoredBeneath(w *world, after time.Duration) {
 	sink := &recorder{}
-	cfg := w.config("a", sink)
-	cfg.Instance = "shop"
+	cfg := w.configOf("a", "shop", sink)
 	db := newCrashable(cfg.Database)
 	cfg.Database = db
 	w.start(cfg)
@@ -120,9 +123,7 @@ func restoredBeneath(w *world, after time.Duration) {
 func TestInstance_MovedAway(t *testing.T) {
 	inWorld(t, func(w *world) {
 		sink := &recorder{}
-		cfg := w.config("a", sink)
-		cfg.Instance = "shop"
-		w.start(cfg)
+		w.start(w.configOf("a", "shop", sink))
 		w.untilAll(3*time.Second, w.insert(10, "order_paid"), relay.Finished)
 		w.table.SetInstance("other")
 		time.Sleep(1500 * time.Millisecond)

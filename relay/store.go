@@ -12,7 +12,8 @@ import (
 type Store interface {
 	// Claim takes due messages: at most Limit for each quota, in order of due_at, and makes one lease row for them. None
 	// due: no lease row, and an empty answer. Asked again under the same lease, because the answer was lost, it returns
-	// what that lease still holds, or makes the claim if the first asking came to nothing.
+	// what that lease still holds, or makes the claim if the first asking came to nothing. It takes nothing, and fails with
+	// ErrForeign where it would, if the outbox on the very connection that it runs on is not of the Store's instance.
 	Claim(ctx context.Context, lease LeaseID, length time.Duration, quotas []Quota) ([]Claim, error)
 	// Load reads what is to be sent, without locks. A message that does not come back is no longer ours.
 	Load(ctx context.Context, claims []Claim) ([]Message, error)
@@ -214,11 +215,12 @@ type Removed struct {
 	Next   string // "": nothing behind it is old
 }
 
-// Instances says which instance of an application an outbox belongs to, so that no relay works on a copy of it by mistake.
+// Instances says which instance of an application an outbox belongs to, so that no relay works on a copy of it by mistake. A
+// Store is made for the instance of its relay, "" for none.
 type Instances interface {
 	// Instance returns the name of the instance that the outbox belongs to, "" for none. One that belongs to none is first
-	// given the name, if that is not empty.
-	Instance(ctx context.Context, name string) (string, error)
+	// given to that of the Store, if there is one.
+	Instance(ctx context.Context) (string, error)
 }
 
 // Database is all the seams that the engine needs; the Stores of package dialect implement it.

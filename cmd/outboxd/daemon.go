@@ -85,7 +85,7 @@ func (d *daemon) run(ctx context.Context) error {
 
 // work runs the relay until it is told to stop, or with once until nothing is left to do.
 func (d *daemon) work(ctx context.Context) error {
-	store, err := d.db.Store(d.config.Name, d.config.Lease)
+	store, err := d.db.Store(d.config.Name, d.config.Instance, d.config.Lease)
 	if err != nil {
 		return errors.Join(failf(exitDatabase, "%w", err), closeSinks(d.config))
 	}

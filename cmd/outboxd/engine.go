@@ -22,7 +22,7 @@ type database interface {
 	instances
 	corrector
 	Write(context.Context, ...outbox.Message) (ids []string, err error)
-	Store(relayName string, lease time.Duration) (dialect.Store, error)
+	Store(relayName, instance string, lease time.Duration) (dialect.Store, error)
 	Close() error
 }
 

@@ -71,7 +71,7 @@ func (p *program) purge(ctx context.Context, r purge) error {
 		return err
 	}
 	defer db.Close()
-	store, err := db.Store("purge", relay.DefaultLease)
+	store, err := db.Store("purge", l.config.Instance, relay.DefaultLease)
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,11 @@ type backend struct {
 
 func (b backend) Store(name string) relay.Database { return b.store(name) }
 
-func (b backend) store(name string) *Store {
+func (b backend) StoreOf(name, instance string) relay.Database { return b.storeOf(name, instance) }
+
+func (b backend) store(name string) *Store { return b.storeOf(name, "") }
+
+func (b backend) storeOf(name, instance string) *Store {
 	b.t.Helper()
 	o := b.options
 	o.Name = name
@@ -28,7 +32,7 @@ func (b backend) store(name string) *Store {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	store, err := db.store(name, o.Lease)
+	store, err := db.store(name, instance, o.Lease)
 	if err != nil {
 		b.t.Fatal(err)
 	}

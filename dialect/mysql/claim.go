@@ -37,11 +37,18 @@ const sqlClaimed = `o.seq, o.id, o.routing_key, o.type, o.schema_version, o.atte
   TIMESTAMPDIFF(MICROSECOND, NULLIF(o.unknown_since, TIMESTAMP'1000-01-01 00:00:00'), UTC_TIMESTAMP(6)) AS unknown_us,
   COALESCE(OCTET_LENGTH(o.payload), 0) + OCTET_LENGTH(o.headers) AS bytes`
 
-// Fails by the key where the lease exists. Arguments: lease, relay, length in microseconds, messages as a JSON array of
-// seq.
+// Fails by the key where the lease exists, and makes none where the outbox belongs to another instance, or to one where the
+// relay's is empty: whose it was on another connection says nothing of this one. READ COMMITTED locks nothing of
+// outbox_control for that. Bytes are compared, so that no collation takes two names for one. A value that somebody wrote by
+// hand names none of ours, as for dialect.Inspector. Arguments: lease, relay, length in microseconds, messages as a JSON array
+// of seq, instance.
 const sqlClaimLease = `
 INSERT INTO /*schema.*/outbox_lease (lease_id, relay, claimed_at, renewed_at, length, ids)
-VALUES (?, ?, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), ?, ?)`
+SELECT ?, ?, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), ?, ? FROM DUAL
+WHERE COALESCE((
+  SELECT COALESCE(NULLIF(CAST(IF(JSON_VALID(value), JSON_UNQUOTE(JSON_EXTRACT(value, '$.name')), NULL) AS BINARY), CAST('' AS BINARY)),
+    CAST(value AS BINARY))
+  FROM /*schema.*/outbox_control WHERE kind = 'instance' AND name = 'outbox' AND owner = ''), CAST('' AS BINARY)) = CAST(? AS BINARY)`
 
 // Arguments: messages, lease.
 const sqlClaimTake = `
@@ -64,7 +71,7 @@ WHERE l.lease_id = ? AND l.relay = ? AND o.lease_id = l.lease_id AND o.state = '
 func (s *Store) Claim(ctx context.Context, lease relay.LeaseID, length time.Duration, quotas []relay.Quota) ([]relay.Claim, error) {
 	claims, err := s.claim(ctx, lease, length, quotas)
 	if err == nil && len(claims) == 0 && s.unanswered.Has(lease) {
-		_, err = s.work.exec(ctx, "claim_lease", int64(lease), s.relay, length.Microseconds(), "[]")
+		err = s.newLease(ctx, s.work, lease, length, nil)
 	}
 	if dialect.ClassOf(err) == dialect.Duplicate || err == nil && len(claims) == 0 {
 		err = s.work.query(ctx, "held", readClaims(&claims, lease), int64(lease), s.relay)
@@ -90,11 +97,11 @@ func (s *Store) claim(ctx context.Context, lease relay.LeaseID, length time.Dura
 		if len(claims) == 0 {
 			return nil
 		}
-		ids := list[int64](seqs(claims)).String()
-		if _, err := tx.exec(ctx, "claim_lease", int64(lease), s.relay, length.Microseconds(), ids); err != nil {
+		ids := list[int64](seqs(claims))
+		if err := s.newLease(ctx, tx, lease, length, ids); err != nil {
 			return err
 		}
-		_, err := tx.exec(ctx, "claim_take", ids, int64(lease))
+		_, err := tx.exec(ctx, "claim_take", ids.String(), int64(lease))
 		return err
 	})
 	if err != nil {
@@ -102,6 +109,20 @@ func (s *Store) claim(ctx context.Context, lease relay.LeaseID, length time.Dura
 		return nil, err
 	}
 	return claims, nil
+}
+
+// newLease makes a lease row for messages, unless the outbox belongs to another instance.
+func (s *Store) newLease(ctx context.Context, on execer, lease relay.LeaseID, length time.Duration, ids list[int64]) error {
+	made, err := on.exec(ctx, "claim_lease", int64(lease), s.relay, length.Microseconds(), ids.String(), s.Own)
+	if err == nil && made == 0 {
+		return fmt.Errorf("claim: %w", relay.ErrForeign)
+	}
+	return err
+}
+
+// execer is a runner or a transaction of it.
+type execer interface {
+	exec(ctx context.Context, name string, args ...any) (int64, error)
 }
 
 // due locks and reads what a quota may take.

@@ -30,7 +30,7 @@ func openClaim(t testing.TB, s *Store, lease relay.LeaseID, quota relay.Quota) (
 		query     string
 		arguments []any
 	}{
-		{"claim_lease", []any{int64(lease), s.relay, int64(60_000_000), ids}},
+		{"claim_lease", []any{int64(lease), s.relay, int64(60_000_000), ids, ""}},
 		{"claim_take", []any{ids, int64(lease)}},
 	} {
 		if _, err := on.exec(t.Context(), step.query, step.arguments...); err != nil {

@@ -24,7 +24,7 @@ func sampleArguments() map[string][]any {
 	return map[string][]any{
 		"claim":                  {orders, 0, noFloor, 500},
 		"claim_one":              {"01900000-0000-7000-8000-000000000000"},
-		"claim_lease":            {7, "a", 1000, seqs},
+		"claim_lease":            {7, "a", 1000, seqs, "shop"},
 		"claim_take":             {seqs, 7},
 		"floor":                  {orders, noFloor},
 		"held":                   {7, "a"},

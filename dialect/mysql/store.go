@@ -82,13 +82,13 @@ func sqlQueries() map[string]string {
 	}
 }
 
-// Store makes the Store of the relay of that name, whose leases have that length. The tables are looked at by the first call
+// Store makes the Store of the relay of that name and instance, "" for none, whose leases have that length. The tables are looked at by the first call
 // only. Close it before the DB.
-func (d *DB) Store(relayName string, lease time.Duration) (dialect.Store, error) {
-	return d.store(relayName, lease)
+func (d *DB) Store(relayName, instance string, lease time.Duration) (dialect.Store, error) {
+	return d.store(relayName, instance, lease)
 }
 
-func (d *DB) store(relayName string, lease time.Duration) (*Store, error) {
+func (d *DB) store(relayName, instance string, lease time.Duration) (*Store, error) {
 	queries := sqlQueries()
 	for name, text := range queries {
 		rendered, err := render(text, d.schema)
@@ -101,7 +101,7 @@ func (d *DB) store(relayName string, lease time.Duration) (*Store, error) {
 	limit := max(lease/3, time.Second)
 	work := &runner{pool: d.work, queries: queries, limit: limit}
 	keep := &runner{pool: d.keep, queries: queries, limit: limit}
-	operator := &dialect.Operator{Inspector: d.Inspector, Relay: relayName}
+	operator := &dialect.Operator{Inspector: d.Inspector, Relay: relayName, Own: instance}
 	return &Store{Operator: operator, Gauger: dialect.NewGauger(d.Inspector), relay: relayName, work: work, keep: keep, watch: &watcher{runner: keep}}, nil
 }
 

@@ -22,7 +22,13 @@ type postgresBackend struct {
 
 func (b postgresBackend) Store(name string) relay.Database { return b.postgres(name) }
 
-func (b postgresBackend) postgres(name string) *Store {
+func (b postgresBackend) StoreOf(name, instance string) relay.Database {
+	return b.postgresOf(name, instance)
+}
+
+func (b postgresBackend) postgres(name string) *Store { return b.postgresOf(name, "") }
+
+func (b postgresBackend) postgresOf(name, instance string) *Store {
 	b.t.Helper()
 	o := b.options
 	o.Name, o.Schema = name, b.schema
@@ -30,7 +36,7 @@ func (b postgresBackend) postgres(name string) *Store {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	store, err := db.store(name, o.Lease)
+	store, err := db.store(name, instance, o.Lease)
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -82,6 +82,7 @@ func fault(err error) (dialect.Fault, bool) {
 
 // Codes that the statements of a Store look for. PostgreSQL manual, appendix A.
 const (
+	notNullViolation = "23502"
 	uniqueViolation  = "23505"
 	lockNotAvailable = "55P03"
 	deadlockDetected = "40P01"

@@ -123,6 +123,9 @@ func (s *Store) claim(ctx context.Context, tx *sqlx.Tx, lease relay.LeaseID, len
 	if err != nil || len(seqs) == 0 {
 		return nil, err
 	}
+	if err := s.Owns(ctx, tx); err != nil {
+		return nil, err
+	}
 	ids, err := json.Marshal(seqs)
 	if err != nil {
 		return nil, err

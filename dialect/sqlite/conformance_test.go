@@ -32,10 +32,14 @@ func newBackend(t testing.TB) backend {
 
 func (b backend) Store(name string) relay.Database { return b.store(name) }
 
-func (b backend) store(name string) *Store {
+func (b backend) StoreOf(name, instance string) relay.Database { return b.storeOf(name, instance) }
+
+func (b backend) store(name string) *Store { return b.storeOf(name, "") }
+
+func (b backend) storeOf(name, instance string) *Store {
 	b.t.Helper()
 	const lease = time.Hour // of which calls have a third
-	store, err := b.open(b.t, dialect.Options{Name: name, Lease: lease}).Store(name, lease)
+	store, err := b.open(b.t, dialect.Options{Name: name, Lease: lease}).Store(name, instance, lease)
 	if err != nil {
 		b.t.Fatal(err)
 	}

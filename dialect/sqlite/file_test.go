@@ -79,7 +79,7 @@ func TestNoFolder(t *testing.T) {
 
 // looks are calls of a person's commands and of a relay.
 func looks(t *testing.T, d *DB) map[string]func() error {
-	store, err := d.Store("a", time.Minute)
+	store, err := d.Store("a", "", time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}

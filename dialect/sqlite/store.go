@@ -31,11 +31,11 @@ type Store struct {
 // stands still within one statement.
 const sqlNow = `CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000`
 
-// Store makes the Store of the relay of that name, whose leases have that length. The file is looked at by the first call
+// Store makes the Store of the relay of that name and instance, "" for none, whose leases have that length. The file is looked at by the first call
 // only.
-func (d *DB) Store(relayName string, lease time.Duration) (dialect.Store, error) {
+func (d *DB) Store(relayName, instance string, lease time.Duration) (dialect.Store, error) {
 	return &Store{
-		Operator: &dialect.Operator{Inspector: d.Inspector, Relay: relayName},
+		Operator: &dialect.Operator{Inspector: d.Inspector, Relay: relayName, Own: instance},
 		Gauger:   dialect.NewGauger(d.Inspector),
 		db:       d, relay: relayName,
 		// A call that has no answer after a third of the lease is given up, so that a renewal can be asked for again in time.

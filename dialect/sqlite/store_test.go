@@ -25,7 +25,7 @@ func testLeaseID() relay.LeaseID { return relay.LeaseID(1 + rand.Int64N(1<<62)) 
 // relayStore opens the file for a relay whose leases have that length.
 func (f testFile) relayStore(t testing.TB, name string, lease time.Duration) *Store {
 	t.Helper()
-	store, err := f.open(t, dialect.Options{Name: name, Lease: lease}).Store(name, lease)
+	store, err := f.open(t, dialect.Options{Name: name, Lease: lease}).Store(name, "", lease)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -112,7 +112,7 @@ func quiet() *slog.Logger {
 // drainBare is the barest loop: claim, load, send, settle, finish, in as many workers as the machine bears. It decides
 // nothing, renews nothing and watches nothing.
 func drainBare(ctx context.Context, t *tables, to target) error {
-	store, err := t.db.Store("bare", lease)
+	store, err := t.db.Store("bare", "", lease)
 	if err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func drainRelay(ctx context.Context, t *tables, to target) error {
 
 // runRelay runs a relay until ctx ends, or with once until nothing is left.
 func runRelay(ctx context.Context, t *tables, sink relay.Sink, once bool) error {
-	store, err := t.db.Store("relay", lease)
+	store, err := t.db.Store("relay", "", lease)
 	if err != nil {
 		return err
 	}

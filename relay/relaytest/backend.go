@@ -16,8 +16,13 @@ type Backend interface {
 
 // Preparer makes the state that a case starts from, as applications, operators and other sessions would.
 type Preparer interface {
-	// Store opens a relay of that name on the table. Each call gives one of its own, with its own connections.
+	// Store opens a relay of that name, of no instance, on the table. Each call gives one of its own, with its own
+	// connections.
 	Store(relay string) relay.Database
+	// StoreOf opens one that is of an instance.
+	StoreOf(relay, instance string) relay.Database
+	// SetInstance makes the outbox belong to an instance, as a person would.
+	SetInstance(name string)
 	// Insert commits pending messages and returns their ids, in the order given, which is also the order of seq.
 	Insert(seeds ...Seed) (ids []string)
 	// Lock holds the row lock of a message in a session of its own until unlock is called.

@@ -197,8 +197,8 @@ func (f *Faulty) SwapDuty(ctx context.Context, seen, want relay.Duty) (relay.Dut
 }
 
 // Instance implements relay.Instances.
-func (f *Faulty) Instance(ctx context.Context, name string) (string, error) {
-	return ask(ctx, f, CallInstance, func() (string, error) { return f.Next.Instance(ctx, name) })
+func (f *Faulty) Instance(ctx context.Context) (string, error) {
+	return ask(ctx, f, CallInstance, func() (string, error) { return f.Next.Instance(ctx) })
 }
 
 // Remove implements relay.Remover.

@@ -14,7 +14,11 @@ import (
 type transparent struct{ *relaytest.Table }
 
 func (m transparent) Store(name string) relay.Database {
-	return &relaytest.Faulty{Next: m.Table.Store(name)}
+	return m.StoreOf(name, "")
+}
+
+func (m transparent) StoreOf(name, instance string) relay.Database {
+	return &relaytest.Faulty{Next: m.Table.StoreOf(name, instance)}
 }
 
 func TestFaultyToldNothing(t *testing.T) {

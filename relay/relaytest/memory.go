@@ -13,6 +13,8 @@ import (
 type Memory struct {
 	table *Table
 	relay string
+
+	instance string
 }
 
 var _ relay.Database = (*Memory)(nil)
@@ -30,7 +32,11 @@ func (s *Memory) locked(ctx context.Context, f func(t *Table, now time.Time)) er
 
 // Claim implements relay.Store.
 func (s *Memory) Claim(ctx context.Context, id relay.LeaseID, length time.Duration, quotas []relay.Quota) (claims []relay.Claim, err error) {
+	foreign := false
 	err = s.locked(ctx, func(t *Table, now time.Time) {
+		if foreign = t.instance != s.instance; foreign {
+			return
+		}
 		if t.leases[id] == nil {
 			t.claim(lease{LeaseRow: LeaseRow{ID: id, Relay: s.relay, ClaimedAt: now, RenewedAt: now, Length: length}}, quotas)
 		}
@@ -38,6 +44,9 @@ func (s *Memory) Claim(ctx context.Context, id relay.LeaseID, length time.Durati
 			claims = append(claims, m.claim(now))
 		}
 	})
+	if foreign {
+		err = relay.ErrForeign
+	}
 	return claims, err
 }
 

@@ -7,9 +7,9 @@ import (
 )
 
 // Instance implements relay.Instances.
-func (s *Memory) Instance(ctx context.Context, name string) (of string, err error) {
+func (s *Memory) Instance(ctx context.Context) (of string, err error) {
 	err = s.locked(ctx, func(t *Table, _ time.Time) {
-		t.instance = cmp.Or(t.instance, name)
+		t.instance = cmp.Or(t.instance, s.instance)
 		of = t.instance
 	})
 	return of, err

@@ -14,6 +14,8 @@ type memory struct{ *relaytest.Table }
 
 func (m memory) Store(name string) relay.Database { return m.Table.Store(name) }
 
+func (m memory) StoreOf(name, instance string) relay.Database { return m.Table.StoreOf(name, instance) }
+
 func TestMemory(t *testing.T) {
 	t.Parallel()
 	relaytest.TestStore(t, func(*testing.T) relaytest.Backend { return memory{relaytest.NewTable()} })

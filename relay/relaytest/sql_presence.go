@@ -60,3 +60,14 @@ func (s SQLOperations) Breakers(relayName string) map[string]string {
 	}
 	return states
 }
+
+// SetInstance implements Preparer.
+func (s SQLOperations) SetInstance(name string) {
+	s.T.Helper()
+	value, err := json.Marshal(map[string]string{"name": name})
+	if err != nil {
+		s.T.Fatal(err)
+	}
+	s.exec("DELETE FROM outbox_control WHERE kind = 'instance'")
+	s.exec("INSERT INTO outbox_control (kind, name, value) VALUES ('instance', 'outbox', ?)", string(value))
+}

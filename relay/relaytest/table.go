@@ -64,8 +64,13 @@ func NewTable() *Table {
 	}
 }
 
-// Store opens the table for a relay of that name.
-func (t *Table) Store(relayName string) *Memory { return &Memory{table: t, relay: relayName} }
+// Store opens the table for a relay of that name, of no instance.
+func (t *Table) Store(relayName string) *Memory { return t.StoreOf(relayName, "") }
+
+// StoreOf opens the table for a relay of an instance.
+func (t *Table) StoreOf(relayName, instance string) *Memory {
+	return &Memory{table: t, relay: relayName, instance: instance}
+}
 
 // Insert adds pending messages and returns their ids, in the order given. An id that is there already inserts nothing.
 func (t *Table) Insert(seeds ...Seed) []string {

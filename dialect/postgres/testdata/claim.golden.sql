@@ -1,4 +1,8 @@
-WITH c AS MATERIALIZED (
+WITH own AS MATERIALIZED (
+  SELECT coalesce((
+    SELECT CASE WHEN value LIKE '{%' THEN coalesce(nullif(value::json ->> 'name', ''), value) ELSE value END
+    FROM /*schema.*/outbox_control WHERE kind = 'instance' AND name = 'outbox' AND owner = ''), '') = $8::text AS ours),
+c AS MATERIALIZED (
   SELECT m.*, q.n
   FROM unnest($1::text[], $2::int[], $3::int[], $4::timestamptz[]) AS q(routing_key, lapses, n, floor_at)
   CROSS JOIN LATERAL (
@@ -7,8 +11,10 @@ WITH c AS MATERIALIZED (
     ORDER BY lapses, due_at, seq LIMIT q.n FOR UPDATE SKIP LOCKED) m),
 l AS (
   INSERT INTO /*schema.*/outbox_lease (lease_id, relay, claimed_at, renewed_at, length, ids)
-  SELECT $7::bigint, $6::text, now(), now(), $5::bigint * interval '1 microsecond', coalesce(array_agg(id ORDER BY id), '{}')
-  FROM c HAVING count(*) > 0 OR EXISTS (SELECT FROM /*schema.*/outbox_lease WHERE lease_id = $7::bigint))
+  SELECT CASE WHEN (SELECT ours FROM own) THEN $7::bigint END,
+    $6::text, now(), now(), $5::bigint * interval '1 microsecond', coalesce(array_agg(id ORDER BY id), '{}')
+  FROM c HAVING count(*) > 0 OR NOT (SELECT ours FROM own)
+    OR EXISTS (SELECT FROM /*schema.*/outbox_lease WHERE lease_id = $7::bigint))
 UPDATE /*schema.*/outbox o SET state = 'in_flight', due_at = NULL, lease_id = $7::bigint
 WHERE o.id = ANY (ARRAY(SELECT id FROM c))
 RETURNING o.id, o.seq, o.routing_key, o.type, o.schema_version, o.attempts, o.lapses,

@@ -1,9 +1,15 @@
-WITH c AS MATERIALIZED (
+WITH own AS MATERIALIZED (
+  SELECT coalesce((
+    SELECT CASE WHEN value LIKE '{%' THEN coalesce(nullif(value::json ->> 'name', ''), value) ELSE value END
+    FROM /*schema.*/outbox_control WHERE kind = 'instance' AND name = 'outbox' AND owner = ''), '') = $5::text AS ours),
+c AS MATERIALIZED (
   SELECT id FROM /*schema.*/outbox WHERE id = $1::uuid AND due_at <= now() FOR UPDATE SKIP LOCKED),
 l AS (
   INSERT INTO /*schema.*/outbox_lease (lease_id, relay, claimed_at, renewed_at, length, ids)
-  SELECT $4::bigint, $3::text, now(), now(), $2::bigint * interval '1 microsecond', coalesce(array_agg(id), '{}')
-  FROM c HAVING count(*) > 0 OR EXISTS (SELECT FROM /*schema.*/outbox_lease WHERE lease_id = $4::bigint))
+  SELECT CASE WHEN (SELECT ours FROM own) THEN $4::bigint END,
+    $3::text, now(), now(), $2::bigint * interval '1 microsecond', coalesce(array_agg(id), '{}')
+  FROM c HAVING count(*) > 0 OR NOT (SELECT ours FROM own)
+    OR EXISTS (SELECT FROM /*schema.*/outbox_lease WHERE lease_id = $4::bigint))
 UPDATE /*schema.*/outbox o SET state = 'in_flight', due_at = NULL, lease_id = $4::bigint
 WHERE o.id = ANY (ARRAY(SELECT id FROM c))
 RETURNING o.id, o.seq, o.routing_key, o.type, o.schema_version, o.attempts, o.lapses,
