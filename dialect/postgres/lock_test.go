@@ -248,7 +248,7 @@ func TestClaimAgainWhileTheFirstRuns(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := first.Exec(p.work.queries["claim"], "{orders}", "{0}", "{10}", "{-infinity}", 60_000_000, "a", int64(lease)); err != nil {
+			if _, err := first.Exec(p.work.queries["claim"], "{orders}", "{0}", "{10}", "{-infinity}", 60_000_000, "a", int64(lease), ""); err != nil {
 				t.Fatal(err)
 			}
 			p.unanswered.Add(lease, time.Now().Add(time.Minute))
@@ -276,7 +276,7 @@ func TestFenceStopsALateClaim(t *testing.T) {
 		t.Fatalf("Claim gave %+v, %v, want nothing", claims, err)
 	}
 	b.fill(t, orders, 3, 20)
-	_, err := p.work.exec(t.Context(), "claim", "{orders}", "{0}", "{10}", "{-infinity}", 60_000_000, "a", int64(lease))
+	_, err := p.work.exec(t.Context(), "claim", "{orders}", "{0}", "{10}", "{-infinity}", 60_000_000, "a", int64(lease), "")
 	if dialect.ClassOf(err) != dialect.Duplicate {
 		t.Errorf("the late claim gives %v, want that its lease exists", err)
 	}
