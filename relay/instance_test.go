@@ -1,6 +1,7 @@
 package relay_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -218,4 +219,24 @@ func TestStartPaused_Again(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestInstance_SomeConnections: where only some of a relay's connections lead to a copy, its claims there are refused, and
+// those of the others send everything.
+func TestInstance_SomeConnections(t *testing.T) {
+	inWorld(t, func(w *world) {
+		cfg := w.configOf("a", "shop", &recorder{})
+		claims := 0
+		faulty(&cfg, func(_ context.Context, call relaytest.Call) error {
+			if call != relaytest.CallClaim {
+				return nil
+			}
+			if claims++; claims%2 == 1 {
+				return relay.ErrForeign
+			}
+			return nil
+		})
+		w.start(cfg)
+		w.untilAll(10*time.Second, w.insert(10, "order_paid"), relay.Finished)
+	})
 }

@@ -26,7 +26,7 @@ func (d *DB) checkPlan(ctx context.Context, q sqlx.ExtContext) error {
 		return err
 	}
 	var text string
-	err = sqlx.GetContext(ctx, q, &text, query, pq.Array([]string{"a"}), pq.Array([]int64{0}), pq.Array([]int64{1}), pq.Array([]string{"-infinity"}), 1, "", 1)
+	err = sqlx.GetContext(ctx, q, &text, query, pq.Array([]string{"a"}), pq.Array([]int64{0}), pq.Array([]int64{1}), pq.Array([]string{"-infinity"}), 1, "", 1, "")
 	if err != nil {
 		return err
 	}
