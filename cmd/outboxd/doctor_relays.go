@@ -89,21 +89,25 @@ const (
 	beatApart  = 1500 * time.Millisecond
 )
 
-// watchBeats notes when each relay was last seen, again and again. The moments are by this host's clock and only compared
-// with each other.
-func watchBeats(ctx context.Context, db inspector) (map[string][]time.Time, error) {
-	seen := map[string][]time.Time{}
+// beat is when a relay was last seen: between two moments, as far apart as the look took. They are by this host's clock and
+// only compared with each other.
+type beat struct{ from, to time.Time }
+
+// watchBeats notes when each relay was last seen, again and again.
+func watchBeats(ctx context.Context, db inspector) (map[string][]beat, error) {
+	seen := map[string][]beat{}
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	for end := time.Now().Add(watchFor); time.Now().Before(end); {
+		asked := time.Now()
 		status, err := db.Relays(ctx)
 		if err != nil {
 			return nil, err
 		}
-		now := time.Now()
+		answered := time.Now()
 		for _, r := range status {
-			if time.Duration(r.SeenFor) < aliveFor {
-				seen[r.Name] = append(seen[r.Name], now.Add(-time.Duration(r.SeenFor)))
+			if ago := time.Duration(r.SeenFor); ago < aliveFor {
+				seen[r.Name] = append(seen[r.Name], beat{asked.Add(-ago), answered.Add(-ago)})
 			}
 		}
 		select {
@@ -116,7 +120,7 @@ func watchBeats(ctx context.Context, db inspector) (map[string][]time.Time, erro
 }
 
 // foundTwins tells of names under which more than one relay runs.
-func foundTwins(seen map[string][]time.Time) dialect.Finding {
+func foundTwins(seen map[string][]beat) dialect.Finding {
 	const check = "relay names"
 	var doubled []string
 	for _, name := range slices.Sorted(maps.Keys(seen)) {
@@ -130,12 +134,12 @@ func foundTwins(seen map[string][]time.Time) dialect.Finding {
 	return dialect.Warn(check, "give each relay.name once, or leave it out", "more than one relay runs as %s", strings.Join(doubled, ", "))
 }
 
-// twice tells that two beats came too soon after each other to be those of one relay. What two looks know of one beat
-// differs by the time that they took.
-func twice(seen []time.Time) bool {
-	const same = watchEvery / 2
+// twice tells that two beats came too soon after each other to be those of one relay.
+func twice(seen []beat) bool {
+	const clocks = 10 * time.Millisecond // so much this host's clock may gain on the database's between two looks
 	for i := 1; i < len(seen); i++ {
-		if apart := seen[i].Sub(seen[i-1]); apart > same && apart < beatApart {
+		before, after := seen[i-1], seen[i]
+		if after.from.Sub(before.to) > clocks && after.to.Sub(before.from) < beatApart {
 			return true
 		}
 	}

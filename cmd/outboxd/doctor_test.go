@@ -178,14 +178,17 @@ func TestFoundInstance(t *testing.T) {
 func TestTwice(t *testing.T) {
 	t.Parallel()
 	start := time.Now()
-	at := func(seconds ...float64) (list []time.Time) {
+	// looks that took so long, and what each was about
+	looks := func(took float64, seconds ...float64) (list []beat) {
 		for _, s := range seconds {
-			list = append(list, start.Add(time.Duration(s*float64(time.Second))))
+			from := start.Add(time.Duration(s * float64(time.Second)))
+			list = append(list, beat{from, from.Add(time.Duration(took * float64(time.Second)))})
 		}
 		return list
 	}
+	at := func(seconds ...float64) []beat { return looks(0.02, seconds...) }
 	for name, c := range map[string]struct {
-		seen []time.Time
+		seen []beat
 		want bool
 	}{
 		"nothing":           {nil, false},
@@ -194,6 +197,8 @@ func TestTwice(t *testing.T) {
 		"two, half apart":   {at(0, 0, 1, 1.01, 2, 3), true},
 		"two, a bit apart":  {at(0, 0.3, 2, 2.3), true},
 		"two, late":         {at(0, 1.4, 1.41, 2), true},
+		"two, 1.4 apart":    {looks(0.05, 0, 1.4), true},
+		"one, slow looks":   {looks(0.5, 0, 0.4, 0.1, 0.3), false},
 		"a clock backwards": {at(4, 2, 0), false},
 	} {
 		if got := twice(c.seen); got != c.want {
