@@ -37,8 +37,8 @@ var oddEverywhere = []oddRow{
 	{"a result and not done", "result = '3@17'", "done"},
 	{"a header that is no text", `headers = '{"a": {"b": 1}}'`, "failed rejected"},
 	{"no payload at all", "payload = NULL", "done"},
-	{"failed and resolved", "state = 'failed', due_at = {not due}, failed_at = {next year}, reason = 'lease_lost', resolved_at = {last year}", "failed lease_lost"},
-	{"done without a send", "state = 'done', due_at = {not due}, done_at = {last year}, lease_id = 1", "done"},
+	{"failed and resolved", "state = 'failed', due_at = {not due}, failed_at = {next year}, reason = 'lease_lost', resolved_at = {now}", "failed lease_lost"},
+	{"done without a send", "state = 'done', due_at = {not due}, done_at = {now}, lease_id = 1", "done"},
 }
 
 func postgresOddities() oddities {
