@@ -18,14 +18,15 @@ const sqlOld = `(state = 'done' AND done_at <= now() - $2::bigint * interval '1 
 
 // One page of the key. Ids begin with the time at which they were made, in milliseconds, unless applications choose others;
 // so the page leaves out those that are too young to be old by the time in them: it is bounded by what is old, not by what
-// there is. Chosen ones that look as young become older as time goes on. $1 id after which the page begins, $2 and $3 as
+// there is: it goes on behind them, not at their beginning, which moves on with the time, so that the walk would not end. Chosen
+// ones that look as young become older as time goes on. $1 id after which the page begins, $2 and $3 as
 // above, $4 the younger of these, $5 length of the page, $6 whether to count only.
 const sqlRemoveMessages = `
 WITH young AS MATERIALIZED (
   SELECT (lpad(to_hex(greatest((extract(epoch FROM now()) * 1000)::bigint - $4::bigint / 1000, 0)), 12, '0') || repeat('0', 20))::uuid AS since,
     (lpad(to_hex((extract(epoch FROM now()) * 1000)::bigint + 86400000), 12, '0') || repeat('0', 20))::uuid AS until),
 bounds AS MATERIALIZED (
-  SELECT since, CASE WHEN $1::uuid >= since AND $1::uuid < until THEN until ELSE $1::uuid END AS after,
+  SELECT since, until, CASE WHEN $1::uuid >= since AND $1::uuid < until THEN until ELSE $1::uuid END AS after,
     CASE WHEN $1::uuid < since THEN since ELSE 'ffffffff-ffff-ffff-ffff-ffffffffffff' END AS last FROM young),
 page AS MATERIALIZED (
   SELECT id, ` + sqlOld + ` AS old FROM /*schema.*/outbox
@@ -37,7 +38,7 @@ gone AS (
   DELETE FROM /*schema.*/outbox WHERE id = ANY (ARRAY(SELECT id FROM free)) AND state IN ('done', 'failed') RETURNING id)
 SELECT count(*) AS looked, CASE WHEN $6::bool THEN count(*) FILTER (WHERE old) ELSE (SELECT count(*) FROM gone) END AS gone,
   CASE WHEN count(*) = $5::int THEN (SELECT id::text FROM page ORDER BY id DESC LIMIT 1)
-    WHEN $1::uuid < (SELECT since FROM bounds) THEN (SELECT since::text FROM bounds) ELSE '' END AS next
+    WHEN $1::uuid < (SELECT since FROM bounds) THEN (SELECT until::text FROM bounds) ELSE '' END AS next
 FROM page`
 
 // One page of the attempts, in the order in which they were written: where none of it is old, none behind it is. Those of a

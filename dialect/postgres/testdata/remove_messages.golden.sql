@@ -2,7 +2,7 @@ WITH young AS MATERIALIZED (
   SELECT (lpad(to_hex(greatest((extract(epoch FROM now()) * 1000)::bigint - $4::bigint / 1000, 0)), 12, '0') || repeat('0', 20))::uuid AS since,
     (lpad(to_hex((extract(epoch FROM now()) * 1000)::bigint + 86400000), 12, '0') || repeat('0', 20))::uuid AS until),
 bounds AS MATERIALIZED (
-  SELECT since, CASE WHEN $1::uuid >= since AND $1::uuid < until THEN until ELSE $1::uuid END AS after,
+  SELECT since, until, CASE WHEN $1::uuid >= since AND $1::uuid < until THEN until ELSE $1::uuid END AS after,
     CASE WHEN $1::uuid < since THEN since ELSE 'ffffffff-ffff-ffff-ffff-ffffffffffff' END AS last FROM young),
 page AS MATERIALIZED (
   SELECT id, (state = 'done' AND done_at <= now() - $2::bigint * interval '1 microsecond'
@@ -18,5 +18,5 @@ gone AS (
   DELETE FROM /*schema.*/outbox WHERE id = ANY (ARRAY(SELECT id FROM free)) AND state IN ('done', 'failed') RETURNING id)
 SELECT count(*) AS looked, CASE WHEN $6::bool THEN count(*) FILTER (WHERE old) ELSE (SELECT count(*) FROM gone) END AS gone,
   CASE WHEN count(*) = $5::int THEN (SELECT id::text FROM page ORDER BY id DESC LIMIT 1)
-    WHEN $1::uuid < (SELECT since FROM bounds) THEN (SELECT since::text FROM bounds) ELSE '' END AS next
+    WHEN $1::uuid < (SELECT since FROM bounds) THEN (SELECT until::text FROM bounds) ELSE '' END AS next
 FROM page;
