@@ -30,7 +30,7 @@ routes:
 	p := startRelay(t, old, d.env())
 	d.waitDone(t, 1, "charge_order")
 	d.waitCount(t, patience, 1, "SELECT count(*) FROM outbox WHERE schema_version = 2 AND state = 'pending' AND error_class = 'no_policy' AND attempts = 0")
-	p.waitFigure(t, `outboxd_turned_back_total{cause="no_policy",type="charge_order"}`, 1)
+	p.waitFigure(t, `outboxd_turned_back_total{cause="version",type="charge_order"}`, 1)
 	p.waitFigure(t, `outboxd_unrouted_messages`, 1)
 	d.waitProblem(t, old, "1 message of routing key charges", "no policy accepts its schema version")
 	d.waitProblem(t, old, "1 message of routing key refunds", "has no route")

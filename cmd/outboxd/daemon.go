@@ -132,7 +132,7 @@ func (d *daemon) inForce() *loaded {
 
 // closeSinks closes what a relay that never ran will not close.
 func closeSinks(c relay.Config) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	var errs []error
 	for _, to := range c.Destinations {
