@@ -46,7 +46,7 @@ func (s *suite) remove(r relay.Removal) (gone int) {
 			s.Fatalf("the page after %s goes on after the same row", r.After)
 		}
 		r.After = removed.Next
-		time.Sleep(2 * time.Millisecond) // a page that begins where the clock stands must not be the last but one for ever
+		time.Sleep(2 * time.Millisecond) //nolint:forbidigo // the database's clock goes on between two pages, as it does in life
 	}
 	s.Fatal("the walk finds no end")
 	return gone
